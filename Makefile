@@ -1,0 +1,50 @@
+# Every target builds .venv when it is missing or older than the files that describe it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The same versions everywhere, build requirements included.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint format bench docs lock clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/.run: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dualtap needs Python 3.11 or later; pass PYTHON=/path/to/python3")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.run ## Recover twenty patterns from two hundred samples, and see it
+	$(BIN)/dualtap demo --force
+
+test: $(VENV)/.dev ## Run the whole test suite with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: $(VENV)/.dev ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev ## Rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## Measure speed against references; writes benchmarks/results/
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+lock: ## Resolve constraints.txt anew (needs uv)
+	uv pip compile --quiet --universal --all-extras --python-version 3.11 --no-header --no-annotate \
+		pyproject.toml requirements-build.in --output-file constraints.txt
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) docs/_build docs/generated build dist .coverage .mypy_cache .pytest_cache .ruff_cache

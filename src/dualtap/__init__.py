@@ -1,0 +1,11 @@
+"""Recover the hidden ±1 patterns behind binary data, and the couplings they imply."""
+
+from dualtap import metrics
+from dualtap.hopfield import HopfieldModel
+from dualtap.recovery import DualTAP
+from dualtap.solve import solve
+from dualtap.spins import as_spins
+
+__version__ = "0.1.0"
+
+__all__ = ["DualTAP", "HopfieldModel", "__version__", "as_spins", "metrics", "solve"]

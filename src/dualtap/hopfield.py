@@ -1,0 +1,455 @@
+r"""The Hopfield teacher: patterns, energy, low-rank couplings, and Glauber sampling.
+
+:math:`P(s) \propto \exp\left(\frac\beta2 \sum_{ij} J_{ij} s_i s_j\right)` with
+:math:`J_{ij} = \frac1N \sum_\mu \zeta_i^\mu \zeta_j^\mu`.
+J has rank P, so a spin update costs O(P).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from dualtap._progress import progress
+from dualtap._random import RandomState, as_generator
+from dualtap.couplings import HebbianCouplings
+from dualtap.spins import as_spins
+
+__all__ = ["Equilibration", "HopfieldModel"]
+
+Start = Literal["auto", "patterns", "random", "annealed"]
+
+_ANNEALING_STAGES = 20
+_UPDATES_PER_CALL = 2e8  # about a second on one core: how long Ctrl-C may have to wait
+
+
+@dataclass(frozen=True)
+class Equilibration:
+    """Energies along a set of chains, and how fast they forget.
+
+    Attributes
+    ----------
+    energies : array of shape (n_sweeps, n_chains)
+        Energy per spin after every sweep.
+    """
+
+    energies: NDArray[np.float64]
+
+    @property
+    def stationary(self) -> NDArray[np.float64]:
+        """Energies of the second half of the sweeps."""
+        return self.energies[len(self.energies) // 2 :]
+
+    @property
+    def autocorrelation(self) -> NDArray[np.float64]:
+        """Autocorrelation of the energy against the lag in sweeps, averaged over chains.
+
+        Measured on the second half about the mean of all chains, so that chains stuck at
+        different energies show as a correlation that does not decay.
+        """
+        e = self.stationary - self.stationary.mean()
+        n_sweeps = len(e)
+        covariance = np.array(
+            [np.mean(e[: n_sweeps - lag] * e[lag:]) for lag in range(max(1, n_sweeps // 2))]
+        )
+        if covariance[0] == 0:
+            return np.ones_like(covariance)
+        correlation: NDArray[np.float64] = covariance / covariance[0]
+        return correlation
+
+    @property
+    def autocorrelation_time(self) -> float:
+        """Integrated autocorrelation time in sweeps, summed up to the first negative lag."""
+        rho = self.autocorrelation
+        negative = np.flatnonzero(rho <= 0)
+        cut = int(negative[0]) if negative.size else len(rho)
+        return float(1 + 2 * rho[1:cut].sum())
+
+    @property
+    def drift(self) -> float:
+        """Shift of the mean energy between the third and the last quarter, in standard errors."""
+        third, last = np.array_split(self.stationary, 2)
+        n_chains = self.energies.shape[1]
+        error = np.hypot(third.mean(axis=0).std(), last.mean(axis=0).std()) / np.sqrt(n_chains)
+        return float(abs(last.mean() - third.mean()) / error) if error > 0 else 0.0
+
+    @property
+    def equilibrated(self) -> bool:
+        """Chains long against their memory (tenfold), and no drift beyond four errors."""
+        return self.autocorrelation_time * 10 < len(self.energies) and self.drift < 4
+
+    def __str__(self) -> str:
+        n_sweeps, n_chains = self.energies.shape
+        verdict = "looks equilibrated" if self.equilibrated else "NOT equilibrated: more sweeps"
+        return (
+            f"{n_chains} chains of {n_sweeps} sweeps: energy per spin "
+            f"{self.energies[0].mean():.4f} after the first, {self.stationary.mean():.4f} ± "
+            f"{self.stationary.mean(axis=0).std():.4f} over the second half; "
+            f"autocorrelation time {self.autocorrelation_time:.1f} sweeps, "
+            f"drift {self.drift:.1f} standard errors; {verdict}"
+        )
+
+
+class HopfieldModel:
+    r"""A Hopfield network with given patterns at inverse temperature β.
+
+    Parameters
+    ----------
+    patterns : array-like of shape (n_patterns, n_spins)
+        The ζ^μ, any binary encoding.
+    beta : float
+        Inverse temperature, positive.
+
+    Attributes
+    ----------
+    patterns : array of shape (n_patterns, n_spins), int8 ±1
+    beta : float
+
+    Examples
+    --------
+    >>> import dualtap as dt
+    >>> teacher = dt.HopfieldModel.random(n_spins=100, n_patterns=3, beta=2.0, random_state=0)
+    >>> X = teacher.sample(12, random_state=1)
+    >>> X.shape, X.dtype
+    ((12, 100), dtype('int8'))
+    >>> bool((abs(X @ teacher.patterns.T).max(axis=1) > 80).all())
+    True
+    """
+
+    def __init__(self, patterns: ArrayLike, beta: float) -> None:
+        spins = as_spins(patterns)
+        if spins.summary.n_missing:
+            raise ValueError("patterns must be complete: every entry -1 or +1")
+        if not (np.isfinite(beta) and beta > 0):
+            raise ValueError(f"beta must be a positive number, got {beta!r}")
+        self.patterns = spins.values
+        self.beta = float(beta)
+
+    @classmethod
+    def random(
+        cls, n_spins: int, n_patterns: int, beta: float, random_state: RandomState = None
+    ) -> HopfieldModel:
+        """Return a model whose pattern entries are ±1 with equal odds, all independent.
+
+        Parameters
+        ----------
+        n_spins, n_patterns : int
+        beta : float
+            Inverse temperature.
+        random_state : int, RandomState, Generator or None
+
+        Returns
+        -------
+        HopfieldModel
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> dt.HopfieldModel.random(50, 2, beta=1.5, random_state=0)
+        HopfieldModel(n_spins=50, n_patterns=2, beta=1.5)
+        """
+        if n_spins < 2 or n_patterns < 1:
+            raise ValueError(
+                "a model needs n_spins >= 2 and n_patterns >= 1, "
+                f"got n_spins={n_spins}, n_patterns={n_patterns}"
+            )
+        rng = as_generator(random_state)
+        bits = rng.integers(0, 2, size=(n_patterns, n_spins), dtype=np.int8)
+        return cls(2 * bits - 1, beta)
+
+    def __repr__(self) -> str:
+        return (
+            f"HopfieldModel(n_spins={self.n_spins}, n_patterns={self.n_patterns}, "
+            f"beta={self.beta:g})"
+        )
+
+    @property
+    def n_spins(self) -> int:
+        """Number of spins N."""
+        return int(self.patterns.shape[1])
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of patterns P."""
+        return len(self.patterns)
+
+    def couplings(self) -> NDArray[np.float64]:
+        """Return the dense matrix J of shape (n_spins, n_spins), diagonal P/N included.
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> dt.HopfieldModel([[1, -1]], beta=1.0).couplings()
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
+        """
+        zeta = self.patterns.astype(np.float64)
+        J: NDArray[np.float64] = zeta.T @ zeta / self.n_spins
+        return J
+
+    def coupling_operator(self) -> HebbianCouplings:
+        """Return J as an operator that costs O(N P), for the schemes and for products.
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> import numpy as np
+        >>> model = dt.HopfieldModel.random(6, 2, beta=1.0, random_state=0)
+        >>> v = np.arange(6.0)[None]
+        >>> np.allclose(model.coupling_operator().dot(v), v @ model.couplings())
+        True
+        """
+        return HebbianCouplings(self.patterns, np.float64)
+
+    def energy(self, X: ArrayLike) -> NDArray[np.float64]:
+        r"""Return :math:`H(s) = -\frac12 \sum_{ij} J_{ij} s_i s_j` for every row of X.
+
+        The sum includes i = j, as in the paper: a constant -P/2.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> dt.HopfieldModel([[1, -1, 1, 1]], beta=1.0).energy([[1, -1, 1, 1], [1, 1, 1, -1]])
+        array([-2., -0.])
+        """
+        values = as_spins(X).values
+        if values.shape[1] != self.n_spins:
+            raise ValueError(f"X has {values.shape[1]} spins, but the model has {self.n_spins}")
+        overlaps = values.astype(np.float64) @ self.patterns.T.astype(np.float64)
+        energy: NDArray[np.float64] = -np.square(overlaps).sum(axis=1) / (2 * self.n_spins)
+        return energy
+
+    @overload
+    def sample(
+        self,
+        n_samples: int,
+        *,
+        start: Start | ArrayLike = ...,
+        n_sweeps: int = ...,
+        random_state: RandomState = ...,
+        return_start: Literal[False] = ...,
+        verbose: bool = ...,
+    ) -> NDArray[np.int8]: ...
+
+    @overload
+    def sample(
+        self,
+        n_samples: int,
+        *,
+        start: Start | ArrayLike = ...,
+        n_sweeps: int = ...,
+        random_state: RandomState = ...,
+        return_start: Literal[True],
+        verbose: bool = ...,
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]: ...
+
+    def sample(
+        self,
+        n_samples: int,
+        *,
+        start: Start | ArrayLike = "auto",
+        n_sweeps: int = 100,
+        random_state: RandomState = None,
+        return_start: bool = False,
+        verbose: bool = False,
+    ) -> NDArray[np.int8] | tuple[NDArray[np.int8], NDArray[np.int8]]:
+        r"""Draw samples by sequential Glauber dynamics, one independent chain a sample.
+
+        A sweep visits the sites in order; each is set to +1 with probability
+        :math:`1/(1+e^{-2\beta h_i})`, :math:`h_i = \sum_{j\ne i} J_{ij} s_j`, exact to
+        :math:`2^{-64}`, so every update obeys detailed balance at β. Chains run in parallel and
+        each owns its generator: the samples do not depend on the number of threads.
+
+        Parameters
+        ----------
+        n_samples : int
+        start : {"auto", "patterns", "random", "annealed"} or array (n_samples, n_spins)
+            Where chains start. "patterns": chain a at pattern a mod P, so that states are
+            equally sampled. "random": independent fair spins. "annealed": random, and the first
+            half of the sweeps raises β from 0 to its value in equal steps. "auto": "patterns"
+            where β > 1, "random" below.
+        n_sweeps : int
+            Sweeps over all spins before a chain is read.
+        random_state : int, RandomState, Generator or None
+        return_start : bool
+            Also return the states the chains started from.
+        verbose : bool
+            Show a progress bar on a terminal.
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_spins), int8 ±1
+        start : array of the same shape
+            Only with ``return_start``.
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> teacher = dt.HopfieldModel.random(100, 2, beta=2.0, random_state=0)
+        >>> X, start = teacher.sample(4, random_state=1, return_start=True)
+        >>> bool((start[:2] == teacher.patterns).all())
+        True
+        """
+        if n_samples < 1 or n_sweeps < 0:
+            raise ValueError(
+                f"need n_samples >= 1 and n_sweeps >= 0, got {n_samples} and {n_sweeps}"
+            )
+        rng = as_generator(random_state)
+        initial = self._start(n_samples, start, rng)
+        annealed = isinstance(start, str) and start == "annealed"
+        chains = _Chains(self.patterns, initial, rng)
+        with progress("sampling", n_sweeps, verbose) as advance:
+            for beta, sweeps in _schedule(self.beta, n_sweeps, annealed):
+                chains.run(beta, sweeps, advance)
+        return (chains.states(), initial) if return_start else chains.states()
+
+    def equilibration(
+        self,
+        n_sweeps: int = 200,
+        n_chains: int = 64,
+        *,
+        start: Start | ArrayLike = "auto",
+        random_state: RandomState = None,
+    ) -> Equilibration:
+        """Run chains and report how their energy settles; print the result.
+
+        Parameters
+        ----------
+        n_sweeps, n_chains : int
+        start : as in :meth:`sample`
+        random_state : int, RandomState, Generator or None
+
+        Returns
+        -------
+        Equilibration
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> teacher = dt.HopfieldModel.random(200, 2, beta=0.5, random_state=0)
+        >>> teacher.equilibration(random_state=1).equilibrated
+        True
+        """
+        if n_sweeps < 8 or n_chains < 2:
+            raise ValueError(f"need n_sweeps >= 8 and n_chains >= 2, got {n_sweeps} and {n_chains}")
+        rng = as_generator(random_state)
+        chains = _Chains(self.patterns, self._start(n_chains, start, rng), rng)
+        squares = [
+            chains.run(beta, sweeps)
+            for beta, sweeps in _schedule(self.beta, n_sweeps, start == "annealed")
+        ]
+        return Equilibration(-np.concatenate(squares) / (2 * self.n_spins**2))
+
+    def _start(
+        self, n_samples: int, start: Start | ArrayLike, rng: np.random.Generator
+    ) -> NDArray[np.int8]:
+        if not isinstance(start, str):
+            values = as_spins(start).values
+            if values.shape != (n_samples, self.n_spins) or not values.all():
+                raise ValueError(
+                    f"start must hold {n_samples} complete states of {self.n_spins} spins, "
+                    f"got shape {values.shape} with {np.sum(values == 0)} missing entries"
+                )
+            return values.copy()
+        if start == "auto":
+            start = "patterns" if self.beta > 1 else "random"
+        if start == "patterns":
+            return self.patterns[np.arange(n_samples) % self.n_patterns]
+        if start in ("random", "annealed"):
+            return 2 * rng.integers(0, 2, size=(n_samples, self.n_spins), dtype=np.int8) - 1
+        raise ValueError(
+            "start must be 'auto', 'patterns', 'random', 'annealed' or an array of states, "
+            f"got {start!r}"
+        )
+
+
+def _schedule(beta: float, n_sweeps: int, annealed: bool) -> list[tuple[float, int]]:
+    """Return (β, sweeps) stages: all at β, or half of them on the way up from 0."""
+    if not annealed:
+        return [(beta, n_sweeps)]
+    ramp = np.diff(np.linspace(0, n_sweeps // 2, _ANNEALING_STAGES + 1).astype(int))
+    rising = [(beta * (k + 1) / _ANNEALING_STAGES, int(n)) for k, n in enumerate(ramp) if n]
+    return [*rising, (beta, n_sweeps - n_sweeps // 2)]
+
+
+def flip_odds(beta: float, n_spins: int, n_patterns: int) -> NDArray[np.uint64]:
+    r"""Return :math:`2^{64} P(s_i = -\mathrm{sign}\,h_i)` for N|h_i| = 0, 1, … until it is zero.
+
+    Examples
+    --------
+    >>> from dualtap.hopfield import flip_odds
+    >>> flip_odds(beta=1.0, n_spins=2, n_patterns=1) / 2.0**64
+    array([0.5       , 0.26894142, 0.11920292])
+    """
+    largest = n_spins * n_patterns
+    vanishing = 32 * np.log(2) / beta * n_spins  # where exp(-2β|h|) = 2^-64
+    k = np.arange(int(min(largest, vanishing)) + 1)
+    odds: NDArray[np.uint64] = (expit(-2 * beta * k / n_spins) * 2.0**64).astype(np.uint64)
+    return odds
+
+
+class _Chains:
+    """Independent chains in the layout of the kernel: groups of lanes."""
+
+    def __init__(
+        self, patterns: NDArray[np.int8], initial: NDArray[np.int8], rng: np.random.Generator
+    ) -> None:
+        self.n_patterns, self.n_spins = patterns.shape
+        if self.n_spins >= 2**24:
+            raise ValueError(f"sampling needs n_spins < 2**24, got {self.n_spins}")
+        self.n_chains = len(initial)
+        self.patterns = np.ascontiguousarray(patterns.T, dtype=np.float32)
+        lanes = self._lanes()
+        n_groups = -(-self.n_chains // lanes)
+        padded = np.resize(initial, (n_groups * lanes, self.n_spins))
+        self.spins = np.ascontiguousarray(
+            padded.reshape(n_groups, lanes, self.n_spins).transpose(0, 2, 1)
+        )
+        # Drawn chain by chain, so that padding and grouping change nobody's generator.
+        words = np.zeros((n_groups * lanes, 4), dtype=np.uint32)
+        words[: self.n_chains] = rng.integers(0, 2**32, size=(self.n_chains, 4), dtype=np.uint32)
+        words[~words.any(axis=1), 0] = 1  # the all-zero state is a fixed point of xoshiro
+        self.generators = np.ascontiguousarray(words.reshape(n_groups, lanes, 4).transpose(0, 2, 1))
+
+    def _lanes(self) -> int:
+        """Lanes a group: wide enough for vector units, few enough to occupy every thread."""
+        import numba
+
+        share = -(-self.n_chains // numba.get_num_threads())
+        return int(min(128, -(-share // 16) * 16))
+
+    def run(
+        self, beta: float, n_sweeps: int, advance: Callable[[int], None] | None = None
+    ) -> NDArray[np.float64]:
+        """Sweep all chains; return Σ_μ (ζ·s)² after every sweep, (n_sweeps, n_chains)."""
+        from dualtap._kernels.glauber import glauber_sweeps
+
+        against = flip_odds(beta, self.n_spins, self.n_patterns)
+        chunk = max(1, int(_UPDATES_PER_CALL / (self.n_spins * self.n_chains)))
+        recorded = []
+        for done in range(0, n_sweeps, chunk):
+            sweeps = min(chunk, n_sweeps - done)
+            squares = np.empty((len(self.spins), sweeps, self.spins.shape[2]))
+            glauber_sweeps(self.spins, self.patterns, self.generators, against, sweeps, squares)
+            recorded.append(squares.transpose(1, 0, 2).reshape(sweeps, -1)[:, : self.n_chains])
+            if advance is not None:
+                advance(sweeps)
+        return np.concatenate(recorded) if recorded else np.empty((0, self.n_chains))
+
+    def states(self) -> NDArray[np.int8]:
+        """Return the chains' states, (n_chains, n_spins)."""
+        flat = self.spins.transpose(0, 2, 1).reshape(-1, self.n_spins)
+        return np.ascontiguousarray(flat[: self.n_chains])

@@ -1,0 +1,5 @@
+"""From samples to patterns: starts, deflation, stopping, temperature, and the estimator."""
+
+from dualtap.recovery.estimator import Assignment, DualTAP, History
+
+__all__ = ["Assignment", "DualTAP", "History"]

@@ -1,0 +1,134 @@
+"""Many patterns one after the other: solve, keep the best student, remove what it explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from dualtap.couplings import Couplings, DeflatedCouplings, FloatArray, HebbianCouplings
+from dualtap.metrics import scores
+from dualtap.recovery.starts import random_students, spectral_student
+from dualtap.schemes import TAP
+from dualtap.solve import Solution, solve
+
+Start = Literal["random", "spectral"]
+
+
+class Step(NamedTuple):
+    """One round: the best student, and what it explains."""
+
+    m: FloatArray
+    """Its magnetizations, shape (spins,)."""
+    score: float
+    """S = Σ_a (s^a·m)² on the data as they came."""
+    gain: float
+    """½ m·J^τ m, the part of ΔL̂ that earlier rounds left; 0 if no student converged."""
+    gamma: float
+    """Weight of m mᵀ/N in the deflation."""
+    n_converged: int
+    """Students that converged."""
+    n_iter: int
+    """Most iterations that a student took."""
+
+
+@dataclass(frozen=True)
+class Students:
+    """How the students of a round are run."""
+
+    n_students: int
+    beta: float
+    start: Start = "random"
+    damping: float | Literal["auto"] = 0.0
+    tol: float = 1e-3
+    max_iter: int = 200
+
+    def run(self, couplings: Couplings, rng: np.random.Generator) -> Solution:
+        """Start the students and iterate TAP until each is done."""
+        m = random_students(self.n_students, couplings.n_spins, rng)
+        if self.start == "spectral":
+            m[:1] = spectral_student(couplings, rng)
+        return solve(
+            TAP(couplings, self.beta),
+            m,
+            damping=self.damping,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+
+def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
+    r"""Return :math:`m \cdot J m` and the γ that brings it to zero, N m·Jm / (m·m)².
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.deflate import rayleigh
+    >>> s = np.array([1, 1, -1, -1], dtype=np.float32)
+    >>> rayleigh(HebbianCouplings([s, s]), s)
+    (8.0, 2.0)
+    """
+    explained = float(m @ couplings.dot(m[None])[0])
+    square = float(m @ m)
+    # m = 0 explains nothing and there is nothing to remove.
+    gamma = couplings.n_spins * explained / square**2 if square > 1e-6 else 0.0
+    return explained, gamma
+
+
+def deflate(
+    base: HebbianCouplings, students: Students, gamma: float | None, rng: np.random.Generator
+) -> Iterator[Step]:
+    r"""Yield one pattern a round, for ever.
+
+    Round τ runs P' students on :math:`J^\tau`, keeps the one with the largest score
+    :math:`S = \sum_a (s^a \cdot m)^2` among those that converged (among all, if none did), and
+    removes it: :math:`J^{\tau+1} = J^\tau - \gamma\, m m^\top / N`.
+
+    Parameters
+    ----------
+    base : HebbianCouplings
+        J⁰, of the samples.
+    students : Students
+    gamma : float or None
+        γ; None takes the Rayleigh value of each round.
+    rng : Generator
+
+    Yields
+    ------
+    Step
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.deflate import Students, deflate
+    >>> X = HopfieldModel.random(200, 1, beta=2.0, random_state=0).sample(5, random_state=1)
+    >>> rounds = deflate(HebbianCouplings(X), Students(5, 2.0), None, np.random.default_rng(0))
+    >>> next(rounds).n_converged
+    5
+    """
+    directions = np.empty((0, base.n_spins), dtype=base.dtype)
+    gammas: list[float] = []
+    while True:
+        J = DeflatedCouplings(base, directions, np.array(gammas))
+        solution = students.run(J, rng)
+        score = scores(base.vectors, solution.magnetizations)
+        any_converged = bool(solution.converged.any())
+        eligible = solution.converged if any_converged else np.ones(len(score), dtype=bool)
+        best = int(np.argmax(np.where(eligible, score, -np.inf)))
+        m = solution.magnetizations[best]
+        explained, rayleigh_gamma = rayleigh(J, m)
+        gammas.append(rayleigh_gamma if gamma is None else gamma)
+        directions = np.vstack([directions, m])
+        yield Step(
+            m=m,
+            score=float(score[best]),
+            gain=explained / 2 if any_converged else 0.0,
+            gamma=gammas[-1],
+            n_converged=int(solution.converged.sum()),
+            n_iter=int(solution.n_iter.max()),
+        )

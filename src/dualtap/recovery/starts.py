@@ -1,0 +1,50 @@
+"""Where students start."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from dualtap.couplings import Couplings, FloatArray
+
+
+def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return the paper's start: random signs, |m| uniform in [0.1, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.starts import random_students
+    >>> m = random_students(3, 1000, np.random.default_rng(0))
+    >>> bool(0.1 <= abs(m).min() < abs(m).max() <= 1)
+    True
+    """
+    m = 1.8 * rng.random((n_students, n_spins), dtype=np.float32) - np.float32(0.9)
+    m += np.copysign(np.float32(0.1), m)
+    return m
+
+
+def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArray:
+    """Return the leading eigenvector of J, scaled to unit mean square and clipped to [-1, 1].
+
+    Lanczos iterations on the products J v; J is never formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.starts import spectral_student
+    >>> J = HebbianCouplings([[1, 1, -1, -1]])
+    >>> abs(spectral_student(J, np.random.default_rng(0))).round(3)
+    array([[1., 1., 1., 1.]], dtype=float32)
+    """
+    n = couplings.n_spins
+    product = LinearOperator(
+        (n, n), matvec=lambda v: couplings.dot(v.reshape(1, n).astype(couplings.dtype))[0]
+    )
+    # A direction for a start: far from machine accuracy is close enough.
+    _, vectors = eigsh(product, k=1, which="LA", v0=rng.standard_normal(n), tol=1e-3)
+    m = np.sqrt(n) * vectors.T
+    clipped: FloatArray = np.clip(m, -1, 1).astype(couplings.dtype)
+    return clipped

@@ -1,0 +1,168 @@
+"""The fixed-point loop: every iteration of the package runs here and nowhere else.
+
+It owns damping, tolerance, the retirement of students that are done, the guard against
+non-finite values and the recording of trajectories. It knows no formula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.couplings import FloatArray
+from dualtap.schemes._base import Scheme, State
+
+__all__ = ["Solution", "StopReason", "solve"]
+
+S = TypeVar("S", bound=State)
+
+
+class StopReason(StrEnum):
+    """Why a student stopped."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where every student ended, and why.
+
+    Attributes
+    ----------
+    magnetizations : array of shape (students, spins)
+        The last finite magnetizations.
+    converged : array of shape (students,), bool
+    n_iter : array of shape (students,), int
+        Steps taken.
+    residual : array of shape (students,)
+        Mean |f(m) - m| at the last step, before damping.
+    reason : array of shape (students,)
+        A :class:`StopReason` each.
+    n_guarded : array of shape (students,), int
+        Steps at which 1 - u had to be kept away from zero.
+    trajectory : array of shape (steps + 1, students, spins) or None
+        Magnetizations from the start on; students that are done keep their last value.
+    """
+
+    magnetizations: FloatArray
+    converged: NDArray[np.bool_]
+    n_iter: NDArray[np.int64]
+    residual: FloatArray
+    reason: NDArray[np.object_]
+    n_guarded: NDArray[np.int64]
+    trajectory: FloatArray | None = None
+
+
+def solve(
+    scheme: Scheme[S],
+    start: FloatArray,
+    *,
+    damping: float | Literal["auto"] = 0.0,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    record: bool = False,
+) -> Solution:
+    r"""Iterate a scheme from every row of ``start`` until each student is done.
+
+    The update is :math:`m \leftarrow (1-d) f(m) + d\,m`. With ``damping="auto"`` every student
+    takes :math:`d = c/(1+c)` at every step, c being the stiffness that the scheme reports: then
+    no mode of the linearised update has a negative multiplier, and the parallel iteration cannot
+    oscillate.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        An update rule from :mod:`dualtap.schemes`.
+    start : array of shape (students, spins)
+        Starting magnetizations, in [-1, 1].
+    damping : float in [0, 1) or "auto"
+        Share d of the old magnetizations that is kept.
+    tol : float
+        A student has converged when its mean |f(m) - m| falls below this.
+    max_iter : int
+        Steps after which a student gives up.
+    record : bool
+        Keep the whole trajectory.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.schemes import TAP
+    >>> from dualtap.solve import solve
+    >>> rng = np.random.default_rng(0)
+    >>> pattern = rng.choice([-1.0, 1.0], size=(1, 200))
+    >>> tap = TAP(HebbianCouplings(pattern), beta=2.0)
+    >>> solution = solve(tap, rng.uniform(-1, 1, size=(4, 200)).astype(np.float32))
+    >>> solution.converged.all(), [str(r) for r in solution.reason[:2]]
+    (np.True_, ['converged', 'converged'])
+    """
+    if damping != "auto" and not 0 <= damping < 1:
+        raise ValueError(f"damping must be 'auto' or a number in [0, 1), got {damping!r}")
+    state = scheme.init(start)
+    n_students = len(start)
+    final = np.array(state.m)
+    n_iter = np.zeros(n_students, dtype=np.int64)
+    n_guarded = np.zeros(n_students, dtype=np.int64)
+    residual = np.full(n_students, np.inf)
+    reason = np.full(n_students, StopReason.MAX_ITER, dtype=object)
+    active = np.arange(n_students)
+    trajectory = [final.copy()] if record else None
+
+    for _ in range(max_iter):
+        new, info = scheme.step(state)
+        m = _damped(new.m, state.m, info.stiffness, damping)
+        n_iter[active] += 1
+        n_guarded[active] += info.guarded
+        residual[active] = info.residual
+        finite = np.isfinite(info.residual) & np.isfinite(m).all(axis=1)
+        done = finite & (info.residual < tol)
+        final[active[finite]] = m[finite]
+        reason[active[done]] = StopReason.CONVERGED
+        reason[active[~finite]] = StopReason.DIVERGED
+        if trajectory is not None:
+            trajectory.append(final.copy())
+        keep = finite & ~done
+        active = active[keep]
+        if active.size == 0:
+            break
+        state = _advance(new, m, keep)
+    return Solution(
+        magnetizations=final,
+        converged=reason == StopReason.CONVERGED,
+        n_iter=n_iter,
+        residual=residual,
+        reason=reason,
+        n_guarded=n_guarded,
+        trajectory=None if trajectory is None else np.stack(trajectory),
+    )
+
+
+def _damped(
+    new: FloatArray, old: FloatArray, stiffness: FloatArray, damping: float | Literal["auto"]
+) -> FloatArray:
+    """Return (1 - d) new + d old."""
+    if damping == 0:
+        return new
+    d: Any = damping
+    if damping == "auto":
+        d = (stiffness / (1 + stiffness))[:, None].astype(new.dtype)
+    mixed: FloatArray = (1 - d) * new + d * old
+    return mixed
+
+
+def _advance(state: S, m: FloatArray, keep: NDArray[np.bool_]) -> S:
+    """Put the damped magnetizations in, and take the students that are done out."""
+    arrays: Any = state  # a NamedTuple, which no protocol can spell
+    moved = arrays._replace(m=m)
+    return cast(S, moved if keep.all() else type(moved)(*(x[keep] for x in moved)))
