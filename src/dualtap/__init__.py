@@ -2,10 +2,20 @@
 
 from dualtap import metrics
 from dualtap.hopfield import HopfieldModel
+from dualtap.io import load, save
 from dualtap.recovery import DualTAP
 from dualtap.solve import solve
 from dualtap.spins import as_spins
 
 __version__ = "0.1.0"
 
-__all__ = ["DualTAP", "HopfieldModel", "__version__", "as_spins", "metrics", "solve"]
+__all__ = [
+    "DualTAP",
+    "HopfieldModel",
+    "__version__",
+    "as_spins",
+    "load",
+    "metrics",
+    "save",
+    "solve",
+]

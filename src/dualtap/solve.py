@@ -41,7 +41,7 @@ class Solution:
     n_iter : array of shape (students,), int
         Steps taken.
     residual : array of shape (students,)
-        Mean |f(m) - m| at the last step, before damping.
+        Mean :math:`|f(m) - m|` at the last step, before damping.
     reason : array of shape (students,)
         A :class:`StopReason` each.
     n_guarded : array of shape (students,), int
@@ -84,7 +84,7 @@ def solve(
     damping : float in [0, 1) or "auto"
         Share d of the old magnetizations that is kept.
     tol : float
-        A student has converged when its mean |f(m) - m| falls below this.
+        A student has converged when its mean :math:`|f(m) - m|` falls below this.
     max_iter : int
         Steps after which a student gives up.
     record : bool

@@ -75,7 +75,7 @@ class History:
         )
 
     def overlaps(self, teacher: HopfieldModel) -> NDArray[np.float64]:
-        """Return |overlap| of each round's signs with each teacher pattern (rounds, P)."""
+        """Return absolute overlaps of each round's signs with each teacher pattern, (rounds, P)."""
         return np.abs(overlaps(_signs(self.magnetizations), teacher.patterns))
 
     def coupling_errors(self, teacher: HopfieldModel) -> NDArray[np.float64]:
@@ -121,8 +121,8 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Rounds to make, whatever the stopping rule says (it still sets ``n_patterns_``); for
         looking at what comes after the last pattern.
     start : {"spectral", "random"}
-        "random": random signs, |m| uniform in [0.1, 1]. "spectral": the same, with the leading
-        eigenvector in the place of one student.
+        "random": random signs, magnitudes uniform in [0.1, 1]. "spectral": the same, with the
+        leading eigenvector in the place of one student.
     damping : "auto" or float in [0, 1)
         As in :func:`dualtap.solve.solve`.
     tol : float
@@ -135,14 +135,14 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     Attributes
     ----------
-    patterns_ : array of shape (n_patterns_, n_spins), int8
+    patterns_ : array of shape (n_patterns, n_spins), int8
         Signs of the magnetizations.
-    magnetizations_ : array of shape (n_patterns_, n_spins)
+    magnetizations_ : array of shape (n_patterns, n_spins)
         Posterior means of the pattern entries, in [-1, 1].
     n_patterns_ : int
     beta_ : float
         Given or fitted.
-    weights_ : array of shape (n_patterns_,)
+    weights_ : array of shape (n_patterns,)
         Share of the samples nearest to each pattern.
     labels_ : array of shape (n_samples,), int
         The nearest pattern of each training sample.
@@ -234,7 +234,8 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing.
+            ±1, 0/1 or boolean; NaN or None where a value is missing. For ±1 data with 0 for
+            missing pass ``as_spins(X, zero_is_missing=True)``.
         y : ignored
 
         Returns
@@ -319,7 +320,7 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
         Returns
         -------
-        array of shape (n_samples, n_patterns_)
+        array of shape (n_samples, n_patterns)
             Means over the observed entries.
         """
         check_is_fitted(self)
@@ -388,7 +389,8 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     def _validate(self, X: Any, reset: bool = False) -> Spins:
         spins = as_spins(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        named = spins.values if isinstance(X, Spins) else X
+        validate_data(self, named, reset=reset, skip_check_array=True)
         return spins
 
     def _overlaps(self, spins: Spins) -> NDArray[np.float64]:

@@ -1,0 +1,1 @@
+"""Speed and claims, measured: ``python -m benchmarks`` (or ``make bench``)."""

@@ -1,0 +1,53 @@
+"""What a person sees of a result on a terminal; plain text when piped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_PER_PATTERN = {
+    "weights": ("share of samples", "{:.1%}"),
+    "mean_confidence": ("mean |m|", "{:.3f}"),
+    "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
+}
+_MOST_ROWS = 30
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print scalars as a list and the values of each pattern as a table.
+
+    Examples
+    --------
+    >>> from dualtap._terminal import print_result
+    >>> print_result({"n_patterns": 2, "mean_overlap": 0.98765})
+    n patterns    2
+    mean overlap  0.9877
+    """
+    console = Console(highlight=False)
+    scalars = {key: value for key, value in result.items() if key not in _PER_PATTERN}
+    width = max(len(key) for key in scalars)
+    for key, value in scalars.items():
+        console.print(f"[bold]{key.replace('_', ' '):<{width}}[/bold]  {_format(value)}")
+    if result.get("n_patterns"):
+        console.print(_pattern_table(result))
+
+
+def _pattern_table(result: dict[str, Any]) -> Table:
+    columns = {key: spec for key, spec in _PER_PATTERN.items() if key in result}
+    n_patterns = result["n_patterns"]
+    shown = min(n_patterns, _MOST_ROWS)
+    more = f"first {shown} of {n_patterns} patterns" if shown < n_patterns else None
+    table = Table("pattern", caption=more, box=None, pad_edge=False)
+    for title, _ in columns.values():
+        table.add_column(title, justify="right")
+    for k in range(shown):
+        table.add_row(str(k), *(form.format(result[key][k]) for key, (_, form) in columns.items()))
+    return table
+
+
+def _format(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
