@@ -309,10 +309,9 @@ class HopfieldModel:
             )
         rng = as_generator(random_state)
         initial = self._start(n_samples, start, rng)
-        annealed = isinstance(start, str) and start == "annealed"
         chains = _Chains(self.patterns, initial, rng)
         with progress("sampling", n_sweeps, verbose) as advance:
-            for beta, sweeps in _schedule(self.beta, n_sweeps, annealed):
+            for beta, sweeps in _schedule(self.beta, n_sweeps, _is_annealed(start)):
                 chains.run(beta, sweeps, advance)
         return (chains.states(), initial) if return_start else chains.states()
 
@@ -349,7 +348,7 @@ class HopfieldModel:
         chains = _Chains(self.patterns, self._start(n_chains, start, rng), rng)
         squares = [
             chains.run(beta, sweeps)
-            for beta, sweeps in _schedule(self.beta, n_sweeps, start == "annealed")
+            for beta, sweeps in _schedule(self.beta, n_sweeps, _is_annealed(start))
         ]
         return Equilibration(-np.concatenate(squares) / (2 * self.n_spins**2))
 
@@ -376,6 +375,10 @@ class HopfieldModel:
         )
 
 
+def _is_annealed(start: Start | ArrayLike) -> bool:
+    return isinstance(start, str) and start == "annealed"
+
+
 def _schedule(beta: float, n_sweeps: int, annealed: bool) -> list[tuple[float, int]]:
     """Return (β, sweeps) stages: all at β, or half of them on the way up from 0."""
     if not annealed:
@@ -396,7 +399,7 @@ def flip_odds(beta: float, n_spins: int, n_patterns: int) -> NDArray[np.uint64]:
     """
     largest = n_spins * n_patterns
     vanishing = 32 * np.log(2) / beta * n_spins  # where exp(-2β|h|) = 2^-64
-    k = np.arange(int(min(largest, vanishing)) + 1)
+    k = np.arange(int(min(largest, np.ceil(vanishing))) + 1)
     odds: NDArray[np.uint64] = (expit(-2 * beta * k / n_spins) * 2.0**64).astype(np.uint64)
     return odds
 

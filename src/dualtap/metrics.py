@@ -112,6 +112,8 @@ def match(estimate: ArrayLike, truth: ArrayLike) -> Match:
     (array([1., 1.]), array([1, 0]), array([ 1, -1]))
     """
     o = overlaps(estimate, truth)
+    if o.shape[1] == 0:
+        raise ValueError("there is no true pattern to match")
     rows, columns = linear_sum_assignment(np.abs(o), maximize=True)
     n_true = o.shape[1]
     best = np.zeros(n_true)
@@ -119,7 +121,7 @@ def match(estimate: ArrayLike, truth: ArrayLike) -> Match:
     sign = np.zeros(n_true, dtype=np.int64)
     best[columns] = np.abs(o[rows, columns])
     index[columns] = rows
-    sign[columns] = np.sign(o[rows, columns]).astype(np.int64)
+    sign[columns] = np.where(o[rows, columns] < 0, -1, 1)
     return Match(best, index, sign)
 
 
@@ -303,6 +305,8 @@ def pseudo_likelihood(X: ArrayLike, patterns: ArrayLike, beta: float) -> float:
     for aligned in aligned_fields(X, patterns):
         total -= float(np.logaddexp(0, -2 * beta * aligned).sum(dtype=np.float64))
         count += aligned.size
+    if count == 0:
+        raise ValueError("X has no observed entry")
     return total / count
 
 

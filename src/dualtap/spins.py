@@ -98,7 +98,7 @@ def as_spins(X: Any, *, zero_is_missing: bool = False) -> Spins:
     """Validate a matrix of binary samples and bring it to ±1.
 
     The encoding is detected from the values: -1/+1, 0/1 or boolean. NaN and None (and ``NA`` of
-    pandas) mark missing entries.
+    pandas, and masked entries) mark missing ones.
 
     Parameters
     ----------
@@ -151,6 +151,8 @@ def _numeric(X: Any) -> NDArray[Any]:
     """Return X as a boolean, integer or floating array, None and NA turned into NaN."""
     if scipy.sparse.issparse(X):
         raise TypeError("X is a sparse matrix, which is not supported; pass X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.astype(np.float64).filled(np.nan)
     array = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if array.dtype.kind in "biuf":
         return array
@@ -166,7 +168,10 @@ def _numeric(X: Any) -> NDArray[Any]:
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             numeric[index] = np.nan
         elif isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
-            numeric[index] = value
+            try:
+                numeric[index] = value
+            except OverflowError:  # an integer that no float holds
+                raise _third_value(value, *index) from None
         else:
             raise ValueError(
                 f"X is an object array and holds {value!r} at row {index[0]}, column {index[1]}; "
@@ -204,6 +209,13 @@ def _missing(array: NDArray[Any]) -> NDArray[np.bool_] | None:
     return missing if missing.any() else None
 
 
+def _third_value(value: Any, row: int, column: int) -> ValueError:
+    return ValueError(
+        f"X holds a third value: {value!r} at row {row}, column {column}; spins are -1/+1, 0/1 or "
+        "boolean, with NaN or None where a value is missing"
+    )
+
+
 def _detect_encoding(
     array: NDArray[Any], missing: NDArray[np.bool_] | None, zero_is_missing: bool
 ) -> tuple[int, Encoding]:
@@ -216,11 +228,7 @@ def _detect_encoding(
         known |= missing
     if not known.all():
         row, column = np.argwhere(~known)[0]
-        raise ValueError(
-            f"X holds a third value: {array[row, column].item()!r} at row {row}, "
-            f"column {column}; spins are -1/+1, 0/1 or boolean, with NaN or None where a value "
-            "is missing"
-        )
+        raise _third_value(array[row, column].item(), row, column)
     if zero_is_missing:
         return -1, "-1/+1"
     if minus.any() and zero.any():

@@ -77,10 +77,17 @@ def _fields(
 
 
 @njit(inline="always")
+def _last(table: Array) -> Any:
+    """Return the last index of a table as the float32 that does not exceed it."""
+    top = np.float32(table.shape[0] - 1)
+    return top if np.int64(top) < table.shape[0] else np.nextafter(top, np.float32(0))
+
+
+@njit(inline="always")
 def _settle(s: Array, i: int, field: Array, high: Array, word: Array, change: Array) -> Any:
     """Set s_i against its field with probability ``high / 2^32``; count words equal to it."""
     ties = np.int32(0)
-    top = np.float32(high.shape[0] - 1)
+    top = _last(high)
     for lane in range(field.shape[0]):
         h = field[lane]
         threshold = high[_u32(np.int32(min(abs(h), top)))]
@@ -97,7 +104,7 @@ def _break_ties(
     s: Array, i: int, field: Array, against: Array, word: Array, change: Array, generator: Array
 ) -> None:
     """Where the high words agree, a second word decides: the odds are exact to 2^-64."""
-    top = np.float32(against.shape[0] - 1)
+    top = _last(against)
     second = np.empty(1, dtype=np.uint32)
     for lane in range(field.shape[0]):
         h = field[lane]

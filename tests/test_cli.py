@@ -1,0 +1,270 @@
+"""The command, as a user types it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualtap as dt
+from dualtap import cli
+from dualtap.io import read_samples
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run ``dualtap`` with arguments in an empty folder; return code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def _run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dualtap", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        out, err = capfd.readouterr()
+        return exit_.value.code or 0, out, err
+
+    return _run
+
+
+@pytest.fixture
+def small(run):
+    """A small data file."""
+    size = ("--spins", 200, "--patterns", 3, "--samples", 30)
+    assert run("sample", *size, "--seed", 5, "-o", "data.npz", "-q") == (0, "", "")
+    return Path("data.npz")
+
+
+def test_sample_fit_show(run, small):
+    code, out, err = run("fit", small, "-o", "model.npz")
+    assert code == 0
+    assert re.search(r"n patterns +3\n", out)
+    assert re.search(r"recovered +3\n", out)
+    assert "30 samples of 200 spins, read as -1/+1" in err
+    code, out, _ = run("show", "model.npz", "--data", small)
+    assert code == 0
+    assert "share of samples" in out
+    assert re.search(r"score +-0\.\d+", out)
+
+
+def test_json_is_complete_and_alone_on_stdout(run, small):
+    code, out, err = run("fit", small, "-o", "model.npz", "--json")
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert result["n_patterns"] == result["recovered"] == 3
+    assert result["beta"] == pytest.approx(2.0, abs=0.15)
+    assert not result["beta_was_given"]
+    assert sum(result["weights"]) == pytest.approx(1)
+    assert result["epsilon"] == pytest.approx(result["relative_coupling_error"] / (200 * 199 / 2))
+    code, out, _ = run("show", "model.npz", "--json")
+    assert json.loads(out)["n_patterns"] == 3
+    code, out, _ = run("sample", "-o", "more.npz", "--spins", 50, "--json")
+    assert json.loads(out) == {
+        "spins": 50,
+        "patterns": 20,
+        "beta": 2.0,
+        "samples": 200,
+        "sweeps": 100,
+        "start": "auto",
+        "seed": 0,
+        "file": "more.npz",
+    }
+
+
+def test_quiet_is_silent(run, small):
+    assert run("fit", small, "-o", "model.npz", "-q") == (0, "", "")
+    assert dt.load("model.npz").n_patterns_ == 3
+
+
+def test_sampling_is_reproducible_and_depends_on_the_seed(run):
+    for name, seed in (("a.npy", 1), ("b.npy", 1), ("c.npy", 2)):
+        assert run("sample", "--spins", 40, "--seed", seed, "-o", name, "-q")[0] == 0
+    a, b, c = (read_samples(f"{name}.npy").X for name in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+
+
+def test_the_published_algorithm(run, small):
+    code, out, _ = run(
+        *("fit", small, "-o", "m.npz", "--method", "paper", "--patterns", 3, "--beta", 2, "--json")
+    )
+    assert code == 0
+    assert json.loads(out)["recovered"] == 3
+    model = dt.load("m.npz")
+    assert (model.start, model.damping, model.beta) == ("random", 0.0, 2.0)
+    code, out, err = run("fit", small, "-o", "m2.npz", "--method", "paper")
+    assert (code, out) == (2, "")
+    assert "needs --beta" in err
+
+
+def test_csv_with_header_and_missing_entries(run, small):
+    X = read_samples(small).X.astype(object)
+    X[0, 0] = ""
+    names = [f"gene{i}" for i in range(X.shape[1])]
+    lines = [",".join(names), *(",".join(map(str, row)) for row in X)]
+    Path("data.csv").write_text("\n".join(lines) + "\n")
+    code, _, err = run("fit", "data.csv", "-o", "model.npz")
+    assert code == 0
+    assert "1 missing entries" in err
+    assert list(dt.load("model.npz").feature_names_in_) == names
+
+
+def test_zero_is_missing(run, small):
+    X = read_samples(small).X.copy()
+    X[:, ::10] = 0
+    X[::2, ::10] = 1
+    np.save("zeros.npy", X)
+    code, _, err = run("fit", "zeros.npy", "-o", "model.npz")
+    assert code == 2
+    assert "zero_is_missing" in err
+    assert run("fit", "zeros.npy", "-o", "model.npz", "--zero-is-missing", "-q")[0] == 0
+    code, out, _ = run("show", "model.npz", "--data", "zeros.npy", "--zero-is-missing", "--json")
+    assert code == 0
+    assert "300 missing" in json.loads(out)["data"]
+
+
+def test_warnings_go_to_stderr_as_one_line(run, small):
+    code, _, err = run("fit", small, "-o", "model.npz", "--students", 2, "--beta", 2, "--json")
+    assert code == 0
+    assert re.fullmatch(r"dualtap: warning: the likelihood shows no kink .*\n", err)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1,0\n2,1\n", "third value: 2.0 at row 1, column 0"),
+        ("1,0\n1,maybe\n", "'maybe'"),
+        ("1\n0\n", "at least two"),
+        ("1,inf\n0,1\n", "infinity, at row 0, column 1"),
+    ],
+)
+def test_bad_data_is_one_line_and_code_2(run, content, message):
+    Path("bad.csv").write_text(content)
+    code, out, err = run("fit", "bad.csv", "-o", "model.npz")
+    assert (code, out) == (2, "")
+    assert err.startswith("dualtap: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not Path("model.npz").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "nowhere.npz", "-o", "m.npz"),
+        ("show", "nowhere.npz"),
+        ("show", "data.npz"),
+        ("fit", "data.npz", "-o", "no/such/folder/m.npz"),
+        ("fit", "data.npz", "-o", "model.txt"),
+        ("fit", "data.npz", "-o", "m.npz", "--beta", "-1"),
+        ("fit", "data.npz", "-o", "m.npz", "--patterns", "0"),
+        ("fit", "data.npz"),
+        ("sample", "--beta", "0", "-o", "x.npz"),
+        ("sample", "-o", "x.xlsx"),
+        ("sample", "-o", "x.npz", "--spins", "1"),
+        ("dance",),
+    ],
+)
+def test_bad_usage_is_code_2_without_a_traceback(run, small, arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err
+    assert "Traceback" not in err
+
+
+def test_existing_output_is_kept_without_force(run, small):
+    Path("model.npz").write_text("precious")
+    code, _, err = run("fit", small, "-o", "model.npz")
+    assert code == 2
+    assert "--force" in err
+    assert Path("model.npz").read_text() == "precious"
+    assert run("fit", small, "-o", "model.npz", "--force", "-q")[0] == 0
+    before = small.read_bytes()
+    assert run("sample", "-o", small)[0] == 2
+    assert small.read_bytes() == before
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), MemoryError()])
+def test_failures_are_code_1(run, small, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("dualtap.io.save", fail)
+    code, _, err = run("fit", small, "-o", "model.npz", "-q")
+    assert code == 1
+    assert err.startswith("dualtap: ")
+
+
+def test_demo_recovers_everything_and_draws(run):
+    code, out, _ = run("demo", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["n_patterns"] == result["recovered"] == 20
+    assert Path("demo.png").read_bytes().startswith(b"\x89PNG")
+    assert run("demo")[0] == 2  # demo.png is there now
+    code, out, _ = run("demo", "-o", "demo.svg")
+    assert code == 0
+    assert Path("demo.svg").read_text().startswith("<?xml")
+    assert re.search(r"recovered +20\n", out)
+
+
+def test_version_and_help(run):
+    assert run("--version")[:2] == (0, f"dualtap {dt.__version__}\n")
+    for command in ("demo", "sample", "fit", "show"):
+        code, out, _ = run(command, "--help")
+        assert code == 0
+        assert "Example" in out
+
+
+def test_unknown_picture_format_is_bad_input(run):
+    code, _, err = run("demo", "-o", "demo.xyz", "-q")
+    assert code == 2
+    assert "xyz" in err
+    assert not list(Path().iterdir())
+
+
+def _blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def test_readme_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (block,) = _blocks("python")
+    scope = {}
+    exec(block, scope)  # the README is ours
+    assert scope["model"].n_patterns_ == 20
+    assert f"20, {scope['model'].beta_:.2f}" in block
+    printed = re.search(r"^# (20 of 20 .*)$", block, flags=re.MULTILINE)[1]
+    assert printed in capsys.readouterr().out
+
+
+def test_readme_shell(tmp_path):
+    block = next(block for block in _blocks("sh") if block.startswith("dualtap"))
+    here = str(Path(sys.executable).parent)
+    environment = os.environ | {"PATH": here + os.pathsep + os.environ["PATH"]}
+    done = subprocess.run(
+        ["sh", "-ec", block], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "model.npz"]
+    assert re.search(r"recovered +20\n", done.stdout)
+
+
+def test_import_stays_light():
+    code = (
+        "import sys, dualtap, dualtap.cli;"
+        "print(sorted({'numba', 'matplotlib', 'pandas'} & set(sys.modules)))"
+    )
+    # scikit-learn itself imports pandas where it is installed.
+    plain = "import sys, sklearn; print('pandas' in sys.modules)"
+    out = [
+        subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout
+        for c in (code, plain)
+    ]
+    expected = ["pandas"] if out[1].strip() == "True" else []
+    assert out[0].strip() == str(expected)
