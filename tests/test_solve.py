@@ -188,12 +188,12 @@ def test_damping_outside_zero_one_is_refused(damping):
 
 def test_automatic_damping_stops_the_oscillation_of_the_dual_problem():
     """β = 0.5, M = 3N: naive TAP oscillates, the reaction term being too large."""
-    teacher = HopfieldModel.random(300, 1, 0.5, random_state=0)
-    X = teacher.sample(900, random_state=1)
+    teacher = HopfieldModel.random(200, 1, 0.5, random_state=0)
+    X = teacher.sample(600, random_state=1)
     tap = TAP(HebbianCouplings(X, np.float64), 0.5)
-    start = np.random.default_rng(2).uniform(-1, 1, size=(5, 300))
-    naive = solve(tap, start, max_iter=500)
-    damped = solve(tap, start, max_iter=500, damping="auto")
+    start = np.random.default_rng(2).uniform(-1, 1, size=(5, 200))
+    naive = solve(tap, start, max_iter=300)
+    damped = solve(tap, start, max_iter=300, damping="auto")
     assert not naive.converged.any()
     assert damped.converged.all()
 
@@ -248,17 +248,20 @@ def test_guarded_steps_of_a_real_scheme_are_counted():
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_a_batch_gives_what_each_student_gives_alone(name):
-    """Students retire at different times; nobody may notice the others leave."""
+    """Students retire at different times; nobody may notice the others leave.
+
+    Few steps: AMP from a random start is chaotic and would blow rounding errors up.
+    """
     rng = np.random.default_rng(4)
-    teacher = HopfieldModel.random(120, 3, 1.5, random_state=0)
+    teacher = HopfieldModel.random(120, 3, 2.0, random_state=0)
     start = rng.uniform(-1, 1, size=(6, 120))
     start[:3] = teacher.patterns * rng.uniform(0.7, 1, size=(3, 120))
-    scheme = SCHEMES[name](teacher.coupling_operator(), 1.5)
-    together = solve(scheme, start, max_iter=60, tol=1e-6, record=True)
+    scheme = SCHEMES[name](teacher.coupling_operator(), 2.0)
+    together = solve(scheme, start, max_iter=15, record=True)
     assert len(set(together.n_iter.tolist())) > 1
     assert together.converged.any()
     for a in range(len(start)):
-        alone = solve(scheme, start[a : a + 1], max_iter=60, tol=1e-6, record=True)
+        alone = solve(scheme, start[a : a + 1], max_iter=15, record=True)
         np.testing.assert_allclose(
             together.magnetizations[a], alone.magnetizations[0], rtol=0, atol=1e-8
         )
@@ -314,14 +317,14 @@ def problems(draw):
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(problem=problems(), damping=st.sampled_from([0.0, 0.5, "auto"]))
 def test_nothing_but_finite_magnetizations_comes_out(name, problem, damping):
     couplings, beta, start = problem
     # The memory fields of AMP and Opper-Winther may overflow on the way.
     with np.errstate(over="ignore", invalid="ignore"):
         solution = solve(
-            SCHEMES[name](couplings, beta), start, damping=damping, max_iter=40, record=True
+            SCHEMES[name](couplings, beta), start, damping=damping, max_iter=25, record=True
         )
     assert np.isfinite(solution.trajectory).all()
     assert np.abs(solution.trajectory).max() <= 1 + 1e-6

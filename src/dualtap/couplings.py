@@ -64,8 +64,13 @@ class HebbianCouplings:
         self.vectors: FloatArray = np.ascontiguousarray(vectors, dtype=dtype)
         self.n_spins: int = self.vectors.shape[1]
         self.dtype: np.dtype[Any] = self.vectors.dtype
-        observed = float(np.einsum("ri,ri->", self.vectors, self.vectors, dtype=np.float64))
-        self.alpha: float = observed / self.n_spins**2
+        squares = np.einsum("ri,ri->r", self.vectors, self.vectors)
+        self.alpha: float = float(squares.sum(dtype=np.float64)) / self.n_spins**2
+
+    @property
+    def rank(self) -> int:
+        """Number of stored vectors."""
+        return len(self.vectors)
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
@@ -86,20 +91,25 @@ class DeflatedCouplings:
 
     Parameters
     ----------
-    base : Couplings
+    base : HebbianCouplings
     directions : array of shape (n_removed, n_spins)
         The m_t.
     gammas : array of shape (n_removed,)
         The γ_t.
     """
 
-    def __init__(self, base: Couplings, directions: FloatArray, gammas: FloatArray) -> None:
+    def __init__(self, base: HebbianCouplings, directions: FloatArray, gammas: FloatArray) -> None:
         self.base = base
         self.n_spins: int = base.n_spins
         self.dtype: np.dtype[Any] = base.dtype
         self.alpha: float = base.alpha
         self.directions: FloatArray = np.asarray(directions, dtype=base.dtype)
         self.gammas: FloatArray = np.asarray(gammas, dtype=base.dtype)
+
+    @property
+    def rank(self) -> int:
+        """Number of stored vectors and removed directions."""
+        return self.base.rank + len(self.directions)
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""

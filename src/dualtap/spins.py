@@ -152,7 +152,7 @@ def _numeric(X: Any) -> NDArray[Any]:
     if scipy.sparse.issparse(X):
         raise TypeError("X is a sparse matrix, which is not supported; pass X.toarray()")
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     array = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if array.dtype.kind in "biuf":
         return array

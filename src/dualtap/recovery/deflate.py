@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from dualtap._threads import blas_threads
 from dualtap.couplings import Couplings, DeflatedCouplings, FloatArray, HebbianCouplings
 from dualtap.metrics import scores
 from dualtap.recovery.starts import random_students, spectral_student
@@ -45,18 +46,19 @@ class Students:
     tol: float = 1e-3
     max_iter: int = 200
 
-    def run(self, couplings: Couplings, rng: np.random.Generator) -> Solution:
+    def run(self, couplings: DeflatedCouplings, rng: np.random.Generator) -> Solution:
         """Start the students and iterate TAP until each is done."""
         m = random_students(self.n_students, couplings.n_spins, rng)
-        if self.start == "spectral":
-            m[:1] = spectral_student(couplings, rng)
-        return solve(
-            TAP(couplings, self.beta),
-            m,
-            damping=self.damping,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        with blas_threads(m.size * couplings.rank):
+            if self.start == "spectral":
+                m[:1] = spectral_student(couplings, rng)
+            return solve(
+                TAP(couplings, self.beta),
+                m,
+                damping=self.damping,
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
 
 
 def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
@@ -120,7 +122,7 @@ def deflate(
         any_converged = bool(solution.converged.any())
         eligible = solution.converged if any_converged else np.ones(len(score), dtype=bool)
         best = int(np.argmax(np.where(eligible, score, -np.inf)))
-        m = solution.magnetizations[best]
+        m = solution.magnetizations[best].copy()  # a view would keep all students alive
         explained, rayleigh_gamma = rayleigh(J, m)
         gammas.append(rayleigh_gamma if gamma is None else gamma)
         directions = np.vstack([directions, m])
