@@ -4,10 +4,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize_scalar
+from scipy.sparse.linalg import ArpackError
 
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
 from dualtap.hopfield import HopfieldModel
@@ -48,6 +49,12 @@ def samples(n_spins=150, n_patterns=3, n_samples=30, beta=2.0, seed=0):
     return teacher, teacher.sample(n_samples, random_state=seed + 1)
 
 
+def undeflated(X):
+    """The couplings of the first round."""
+    base = HebbianCouplings(X, np.float64)
+    return DeflatedCouplings(base, np.empty((0, base.n_spins)), np.empty(0))
+
+
 def top_vector(J):
     """Leading eigenvector of a dense J as the spectral start should be: √N v clipped."""
     vector = np.linalg.eigh(J)[1][:, -1]
@@ -84,7 +91,9 @@ def test_spectral_student_is_the_largest_not_the_largest_in_size():
 
 
 @pytest.mark.xfail(
-    strict=True, reason="bug: ARPACK refuses J = 0, where deflation may well arrive"
+    strict=True,
+    raises=ArpackError,
+    reason="bug: ARPACK refuses J = 0, where deflation may well arrive",
 )
 def test_spectral_student_of_vanishing_couplings_is_some_start():
     found = spectral_student(DenseCouplings(np.zeros((5, 5))), np.random.default_rng(0))
@@ -93,7 +102,7 @@ def test_spectral_student_of_vanishing_couplings_is_some_start():
 
 def test_one_student_of_a_spectral_round_starts_at_the_top_eigenvector():
     _, X = samples(n_patterns=1)
-    couplings = HebbianCouplings(X, np.float64)
+    couplings = undeflated(X)
     # No steps: the starts come back.
     students = Students(4, 2.0, start="spectral", max_iter=0)
     m = students.run(couplings, np.random.default_rng(0)).magnetizations
@@ -108,7 +117,7 @@ def test_one_student_of_a_spectral_round_starts_at_the_top_eigenvector():
 
 def test_students_run_tap_with_their_options():
     _, X = samples()
-    couplings = HebbianCouplings(X, np.float64)
+    couplings = undeflated(X)
     options = {"damping": 0.4, "tol": 1e-5, "max_iter": 7}
     found = Students(5, 1.7, **options).run(couplings, np.random.default_rng(0))
     start = random_students(5, 150, np.random.default_rng(0))
@@ -175,6 +184,7 @@ def test_kink_with_another_factor():
     assert kink(gains, drop=0.31) == 2
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.integers(-8, 8))
 def test_kink_has_no_units_and_does_not_look_ahead(gains, exponent):
     found = kink([float(g) for g in gains])
@@ -201,7 +211,8 @@ def test_deflation_equals_brute_force_with_a_dense_matrix(gamma):
     alpha = len(S) / n
     rng = np.random.default_rng(5)
     for step in steps:
-        solution = students.run(DenseCouplings(J, alpha=alpha), rng)
+        tap = TAP(DenseCouplings(J, alpha=alpha), 2.0)
+        solution = solve(tap, random_students(6, n, rng), tol=1e-9, max_iter=400)
         score = [sum((s @ m) ** 2 for s in S) for m in solution.magnetizations]
         eligible = [a for a in range(6) if solution.converged[a]]
         assert eligible

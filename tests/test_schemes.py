@@ -348,10 +348,8 @@ def opper_winther_residual(couplings, m, printed):
     rule = OpperWinther(couplings, BETA_RETRIEVAL, printed)
     u = BETA_RETRIEVAL * (1 - np.mean(m**2, axis=1, keepdims=True))
     alpha = couplings.alpha
-    if printed:
-        A = BETA_RETRIEVAL / (1 + alpha * u)
-    else:
-        A = BETA_RETRIEVAL * (1 - alpha * u / (1 - u))
+    gain = 1 / (1 + alpha * u) if printed else 1 - alpha * u / (1 - u)
+    A = BETA_RETRIEVAL * gain
     _, info = rule.step(OpperWintherState(np.arctanh(m) - A * m, m))
     return info.residual
 
@@ -430,9 +428,7 @@ def test_growth_rate_under_amp(beta):
     x_prev = x = np.ones(3)
     for step in range(4):
         x_next = (
-            beta
-            / (1 - beta)
-            * ((eigenvalues - alpha - 1) * x - alpha * beta / (1 - beta) * x_prev)
+            beta / (1 - beta) * ((eigenvalues - alpha - 1) * x - alpha * beta / (1 - beta) * x_prev)
         )
         x_prev, x = x, x_next
         along = np.sum(found[step] * vectors, axis=1) / AMPLITUDE
@@ -465,9 +461,7 @@ def singular_start(beta):
 
 
 def guard_couplings():
-    return HebbianCouplings(
-        np.random.default_rng(5).choice([-1.0, 1.0], size=(3, 64)), np.float64
-    )
+    return HebbianCouplings(np.random.default_rng(5).choice([-1.0, 1.0], size=(3, 64)), np.float64)
 
 
 @pytest.mark.parametrize("beta", [2.0, 4.0])
@@ -535,6 +529,7 @@ def test_sequential_rules_are_finite_at_the_singularity(rule):
 
 @pytest.mark.xfail(
     strict=True,
+    raises=AssertionError,
     reason="bug: `guarded` is taken from the magnetizations after the sweep, the guard before it",
 )
 @pytest.mark.parametrize("rule", [SequentialTAP, SequentialAMP])

@@ -117,9 +117,7 @@ def test_divergence_returns_the_last_finite_magnetizations_and_spares_the_others
     assert solution.converged.tolist() == [True, False, True]
     assert solution.n_iter[1] == 3
     np.testing.assert_allclose(solution.magnetizations[1], 0.8**2)
-    np.testing.assert_array_equal(
-        solution.magnetizations[[0, 2]], healthy.magnetizations[[0, 2]]
-    )
+    np.testing.assert_array_equal(solution.magnetizations[[0, 2]], healthy.magnetizations[[0, 2]])
     assert solution.n_iter[[0, 2]].tolist() == healthy.n_iter[[0, 2]].tolist()
     assert np.isfinite(solution.trajectory).all()
 
@@ -140,9 +138,7 @@ def test_damping_is_the_share_of_the_old_magnetizations(damping):
         Toy([-0.8]), np.ones((1, 2)), damping=damping, tol=1e-30, max_iter=6, record=True
     )
     multiplier = (1 - damping) * -0.8 + damping
-    np.testing.assert_allclose(
-        solution.trajectory[:, 0, 0], multiplier ** np.arange(7), rtol=1e-12
-    )
+    np.testing.assert_allclose(solution.trajectory[:, 0, 0], multiplier ** np.arange(7), rtol=1e-12)
 
 
 def test_residual_is_measured_before_damping():

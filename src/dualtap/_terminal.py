@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 _PER_PATTERN = {
@@ -15,21 +16,23 @@ _PER_PATTERN = {
 _MOST_ROWS = 30
 
 
-def print_result(result: dict[str, Any]) -> None:
-    """Print scalars as a list and the values of each pattern as a table.
+def print_result(result: dict[str, Any], headline: str) -> None:
+    """Print what matters in a line, scalars as a list, the values of each pattern as a table.
 
     Examples
     --------
     >>> from dualtap._terminal import print_result
-    >>> print_result({"n_patterns": 2, "mean_overlap": 0.98765})
-    n patterns    2
+    >>> print_result({"n_spins": 9, "mean_overlap": 0.98765}, "Two patterns found.")
+    Two patterns found.
+    n spins       9
     mean overlap  0.9877
     """
     console = Console(highlight=False)
+    console.print(f"[bold green]{escape(headline)}[/bold green]")
     scalars = {key: value for key, value in result.items() if key not in _PER_PATTERN}
     width = max(len(key) for key in scalars)
     for key, value in scalars.items():
-        console.print(f"[bold]{key.replace('_', ' '):<{width}}[/bold]  {_format(value)}")
+        console.print(f"[bold]{key.replace('_', ' '):<{width}}[/bold]  {escape(_format(value))}")
     if result.get("n_patterns"):
         console.print(_pattern_table(result))
 

@@ -120,7 +120,7 @@ def demo(
     with atomic_write(output, force=force) as file:
         figure.savefig(file, format=picture_format, dpi=150)
     result = _describe(model) | _against(model, teacher) | {"picture": str(output)}
-    _report(result, as_json, quiet)
+    _report(result, _headline(result), as_json, quiet)
 
 
 @app.command(
@@ -164,7 +164,8 @@ def sample(
         "seed": seed,
     }
     write_samples(output, X, teacher=teacher, parameters=parameters, force=force)
-    _report(parameters | {"file": str(output)}, as_json, quiet)
+    headline = f"{samples} samples of {spins} spins written to {output}"
+    _report(parameters | {"file": str(output)}, headline, as_json, quiet)
 
 
 @app.command(
@@ -225,7 +226,7 @@ def fit(
     result = _describe(model) | {"file": str(output)}
     if file.teacher is not None:
         result |= _against(model, file.teacher)
-    _report(result, as_json, quiet)
+    _report(result, _headline(result), as_json, quiet)
 
 
 @app.command(
@@ -258,7 +259,7 @@ def show(
         }
         if file.teacher is not None:
             result |= _against(fitted, file.teacher)
-    _report(result, as_json, quiet=False)
+    _report(result, _headline(result), as_json, quiet=False)
 
 
 def _describe(model: DualTAP) -> dict[str, Any]:
@@ -293,11 +294,22 @@ def _against(model: DualTAP, teacher: HopfieldModel) -> dict[str, Any]:
     }
 
 
-def _report(result: dict[str, Any], as_json: bool, quiet: bool) -> None:
+def _headline(result: dict[str, Any]) -> str:
+    """Say what was found in one line."""
+    if "recovered" in result:
+        return (
+            f"{result['recovered']} of {result['true_patterns']} hidden patterns recovered "
+            f"(mean overlap {result['mean_overlap']:.3f})"
+        )
+    source = "given" if result["beta_was_given"] else "fitted"
+    return f"{result['n_patterns']} patterns found, β = {result['beta']:.3g} ({source})"
+
+
+def _report(result: dict[str, Any], headline: str, as_json: bool, quiet: bool) -> None:
     """Print a result to stdout: JSON for machines, a table for people."""
     if as_json:
         print(json.dumps(result, indent=2))
     elif not quiet:
         from dualtap._terminal import print_result
 
-        print_result(result)
+        print_result(result, headline)

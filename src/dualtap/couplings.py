@@ -91,25 +91,20 @@ class DeflatedCouplings:
 
     Parameters
     ----------
-    base : HebbianCouplings
+    base : Couplings
     directions : array of shape (n_removed, n_spins)
         The m_t.
     gammas : array of shape (n_removed,)
         The γ_t.
     """
 
-    def __init__(self, base: HebbianCouplings, directions: FloatArray, gammas: FloatArray) -> None:
+    def __init__(self, base: Couplings, directions: FloatArray, gammas: FloatArray) -> None:
         self.base = base
         self.n_spins: int = base.n_spins
         self.dtype: np.dtype[Any] = base.dtype
         self.alpha: float = base.alpha
         self.directions: FloatArray = np.asarray(directions, dtype=base.dtype)
         self.gammas: FloatArray = np.asarray(gammas, dtype=base.dtype)
-
-    @property
-    def rank(self) -> int:
-        """Number of stored vectors and removed directions."""
-        return self.base.rank + len(self.directions)
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""

@@ -46,19 +46,18 @@ class Students:
     tol: float = 1e-3
     max_iter: int = 200
 
-    def run(self, couplings: DeflatedCouplings, rng: np.random.Generator) -> Solution:
+    def run(self, couplings: Couplings, rng: np.random.Generator) -> Solution:
         """Start the students and iterate TAP until each is done."""
         m = random_students(self.n_students, couplings.n_spins, rng)
-        with blas_threads(m.size * couplings.rank):
-            if self.start == "spectral":
-                m[:1] = spectral_student(couplings, rng)
-            return solve(
-                TAP(couplings, self.beta),
-                m,
-                damping=self.damping,
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
+        if self.start == "spectral":
+            m[:1] = spectral_student(couplings, rng)
+        return solve(
+            TAP(couplings, self.beta),
+            m,
+            damping=self.damping,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
 
 
 def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
@@ -117,20 +116,33 @@ def deflate(
     gammas: list[float] = []
     while True:
         J = DeflatedCouplings(base, directions, np.array(gammas))
-        solution = students.run(J, rng)
-        score = scores(base.vectors, solution.magnetizations)
-        any_converged = bool(solution.converged.any())
-        eligible = solution.converged if any_converged else np.ones(len(score), dtype=bool)
-        best = int(np.argmax(np.where(eligible, score, -np.inf)))
-        m = solution.magnetizations[best].copy()  # a view would keep all students alive
-        explained, rayleigh_gamma = rayleigh(J, m)
-        gammas.append(rayleigh_gamma if gamma is None else gamma)
-        directions = np.vstack([directions, m])
-        yield Step(
-            m=m,
-            score=float(score[best]),
-            gain=explained / 2 if any_converged else 0.0,
-            gamma=gammas[-1],
-            n_converged=int(solution.converged.sum()),
-            n_iter=int(solution.n_iter.max()),
-        )
+        with blas_threads(students.n_students * base.n_spins * base.rank):
+            step = _round(base, J, students, gamma, rng)
+        directions = np.vstack([directions, step.m])
+        gammas.append(step.gamma)
+        yield step
+
+
+def _round(
+    base: HebbianCouplings,
+    J: DeflatedCouplings,
+    students: Students,
+    gamma: float | None,
+    rng: np.random.Generator,
+) -> Step:
+    """Run the students on J, pick the best, and say what it explains."""
+    solution = students.run(J, rng)
+    score = scores(base.vectors, solution.magnetizations)
+    any_converged = bool(solution.converged.any())
+    eligible = solution.converged if any_converged else np.ones(len(score), dtype=bool)
+    best = int(np.argmax(np.where(eligible, score, -np.inf)))
+    m = solution.magnetizations[best].copy()  # a view would keep all students alive
+    explained, rayleigh_gamma = rayleigh(J, m)
+    return Step(
+        m=m,
+        score=float(score[best]),
+        gain=explained / 2 if any_converged else 0.0,
+        gamma=rayleigh_gamma if gamma is None else gamma,
+        n_converged=int(solution.converged.sum()),
+        n_iter=int(solution.n_iter.max()),
+    )

@@ -1,0 +1,592 @@
+"""`DualTAP`: what it recovers, how much memory it takes, and its scikit-learn manners."""
+
+import tracemalloc
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse.linalg import ArpackError
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
+
+from dualtap import DualTAP, HopfieldModel, as_spins, metrics
+from dualtap.theory import paramagnetic_limit
+
+SEEDS = [0, 1, 2]
+
+
+@cache
+def data(n_spins, n_patterns, beta, n_samples, seed=0):
+    """A teacher and its samples; shared, hence read-only."""
+    teacher = HopfieldModel.random(n_spins, n_patterns, beta, random_state=seed)
+    X = teacher.sample(n_samples, random_state=1000 + seed)
+    X.flags.writeable = False
+    return teacher, X
+
+
+@cache
+def paper_fit(n_patterns, n_samples, seed, n_steps=None):
+    """The published algorithm at N = 1000, β = 2, with P given."""
+    _, X = data(1000, n_patterns, 2.0, n_samples, seed)
+    model = DualTAP.paper(n_patterns, beta=2.0, n_steps=n_steps, random_state=seed)
+    return model.fit(X)
+
+
+def smallest_overlap(model, teacher):
+    return metrics.match(model.patterns_, teacher.patterns).overlaps.min()
+
+
+@pytest.fixture(scope="module")
+def small():
+    """An easy case, fitted: five patterns of 300 spins."""
+    teacher, X = data(300, 5, 2.0, 100)
+    return teacher, X, DualTAP(5, 2.0, random_state=0).fit(X)
+
+
+# --- The published algorithm --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("n_patterns", "n_samples"), [(20, 200), (10, 100)])
+def test_paper_finds_every_pattern_in_as_many_rounds(n_patterns, n_samples, seed):
+    teacher, _ = data(1000, n_patterns, 2.0, n_samples, seed)
+    model = paper_fit(n_patterns, n_samples, seed)
+    assert model.history_.magnetizations.shape == (n_patterns, 1000)
+    assert smallest_overlap(model, teacher) > 0.97
+    np.testing.assert_allclose(model.history_.gammas, n_samples / n_patterns)
+    assert model.beta_ == 2.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("n_patterns", "n_samples"), [(20, 200), (10, 100)])
+def test_kink_stops_at_the_number_of_patterns(n_patterns, n_samples, seed):
+    teacher, X = data(1000, n_patterns, 2.0, n_samples, seed)
+    model = DualTAP.paper(beta=2.0, random_state=seed).fit(X)
+    assert model.n_patterns_ == n_patterns
+    assert len(model.history_.gains) == n_patterns + 1  # the round that found nothing
+    assert smallest_overlap(model, teacher) > 0.97
+
+
+def test_paper_is_random_starts_without_damping():
+    model = DualTAP.paper(7, beta=1.5, n_students=9, random_state=3)
+    expected = DualTAP(7, 1.5, start="random", damping=0.0, n_students=9, random_state=3)
+    assert model.get_params() == expected.get_params()
+    with pytest.raises(TypeError, match="beta"):
+        DualTAP.paper(7)
+
+
+def test_couplings_from_many_samples():
+    """M = 1000. The late patterns keep a few wrong bits, in some teachers more than in others."""
+    signs, soft = [], []
+    for seed in range(4):
+        teacher, _ = data(1000, 20, 2.0, 1000, seed)
+        model = paper_fit(20, 1000, seed)
+        signs.append(metrics.coupling_error(model.patterns_, teacher.patterns).relative)
+        soft.append(metrics.coupling_error(model.magnetizations_, teacher.patterns).relative)
+    assert max(signs) < 0.06
+    assert max(soft) < 0.06
+    assert np.mean(soft) < 0.04
+
+
+def test_likelihood_per_sample_hardly_depends_on_the_number_of_samples():
+    few = paper_fit(20, 100, 0).history_.likelihood / 100
+    many = paper_fit(20, 1000, 0).history_.likelihood / 1000
+    assert few.shape == many.shape == (20,)
+    np.testing.assert_allclose(few, many, rtol=0.1)
+
+
+def test_rounds_beyond_the_last_pattern_can_be_looked_at():
+    teacher, X = data(1000, 20, 2.0, 200)
+    model = paper_fit(20, 200, 0, n_steps=25)
+    history = model.history_
+    assert model.n_patterns_ == len(model.patterns_) == 20
+    for field in ("magnetizations", "scores", "likelihood", "gains", "gammas"):
+        assert len(getattr(history, field)) == 25
+    assert len(history.n_converged) == len(history.n_iter) == 25
+    np.testing.assert_array_equal(history.magnetizations[:20], model.magnetizations_)
+    best = history.overlaps(teacher).max(axis=1)
+    assert best[:20].min() > 0.97
+    assert best[20:].max() < 0.7  # noise
+    # Without P the same rounds are made, and the kink still says where the patterns end.
+    blind = DualTAP.paper(beta=2.0, n_steps=23, random_state=0).fit(X)
+    assert len(blind.history_.gains) == 23
+    assert blind.n_patterns_ == 20
+
+
+def test_fewer_rounds_than_patterns():
+    _, X = data(300, 5, 2.0, 100)
+    model = DualTAP(5, 2.0, n_steps=2, random_state=0).fit(X)
+    assert model.n_patterns_ == len(model.patterns_) == 2
+
+
+# --- History ------------------------------------------------------------------------------------
+
+
+def test_history_measures_itself_against_the_teacher():
+    teacher, _ = data(1000, 20, 2.0, 200)
+    history = paper_fit(20, 200, 0, n_steps=25).history_
+    m = history.magnetizations.astype(np.float64)
+
+    found = history.overlaps(teacher)
+    expected = np.abs(np.where(m < 0, -1, 1) @ teacher.patterns.T.astype(float)) / 1000
+    assert found.shape == (25, 20)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+    errors = history.coupling_errors(teacher)
+    assert errors.shape == (25,)
+    off = ~np.eye(1000, dtype=bool)
+    J = teacher.couplings()
+    for k in (1, 10, 20, 25):
+        difference = (m[:k].T @ m[:k] / 1000 - J)[off]
+        relative = np.linalg.norm(difference) / np.linalg.norm(J[off])
+        assert errors[k - 1] == pytest.approx(relative, rel=1e-6)
+    assert np.all(np.diff(errors[:20]) < 0)  # every pattern helps
+    assert errors[19] < 0.1
+
+
+def test_history_scores_and_likelihood_are_those_of_the_data():
+    _, X = data(1000, 20, 2.0, 200)
+    history = paper_fit(20, 200, 0, n_steps=25).history_
+    m = history.magnetizations.astype(np.float64)
+    np.testing.assert_allclose(history.scores, np.square(X @ m.T).sum(axis=0), rtol=1e-4)
+    for k in (1, 7, 25):
+        expected = metrics.simplified_likelihood(X, m[:k])
+        assert history.likelihood[k - 1] == pytest.approx(expected, rel=1e-4)
+    # Gains are what earlier rounds left of the increments.
+    assert history.gains[0] == pytest.approx(history.scores[0] / 2000, rel=1e-4)
+    assert np.all(history.gains <= history.scores / 2000 * (1 + 1e-4))
+    assert (history.n_converged[:20] > 0).all()
+
+
+def test_no_kink_is_said():
+    _, X = data(1000, 20, 2.0, 200)
+    with pytest.warns(ConvergenceWarning, match="no kink within 5 rounds") as caught:
+        model = DualTAP(beta=2.0, n_students=5, random_state=0).fit(X)
+    assert model.n_patterns_ == 5
+    assert caught[0].filename == __file__  # points at the caller's line
+
+
+# --- Defaults: β unknown, P unknown -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beta", [1.5, 2.0, 3.0])
+def test_everything_unknown(beta):
+    teacher, X = data(1000, 5, beta, 200)
+    model = DualTAP(random_state=0).fit(X)
+    assert model.n_patterns_ == 5
+    assert smallest_overlap(model, teacher) > 0.98
+    assert model.beta_ == pytest.approx(beta, rel=0.05)
+    assert model.beta is None  # parameters are left as they were
+
+
+def test_defaults_on_the_papers_case():
+    teacher, X = data(1000, 20, 2.0, 200)
+    model = DualTAP(random_state=0).fit(X)
+    assert model.n_patterns_ == 20
+    assert smallest_overlap(model, teacher) > 0.97
+    assert model.beta_ == pytest.approx(2.0, rel=0.05)
+
+
+# --- One pattern --------------------------------------------------------------------------------
+
+
+def one_pattern(beta, n_samples):
+    """Sign overlap and soft overlap of five teachers with P = 1, N = 1000."""
+    signs, soft = [], []
+    for seed in range(5):
+        teacher, X = data(1000, 1, beta, n_samples, seed)
+        model = DualTAP(1, beta, random_state=seed).fit(X)
+        signs.append(metrics.match(model.patterns_, teacher.patterns).overlaps[0])
+        soft.append(metrics.match(model.magnetizations_, teacher.patterns).overlaps[0])
+    return np.array(signs), np.array(soft)
+
+
+def test_one_pattern_in_the_paramagnet_reaches_the_bayes_limit():
+    signs, soft = one_pattern(0.8, 1000)
+    limit = paramagnetic_limit(0.8, 1.0)
+    assert signs.mean() == pytest.approx(limit.sign, abs=0.05)
+    assert soft.mean() == pytest.approx(limit.magnetization, abs=0.05)
+
+
+def test_one_pattern_just_above_the_threshold():
+    """M = 4 M_c, where random starts often end at m = 0: the spectral start does not."""
+    signs, soft = one_pattern(0.8, 250)
+    assert soft.min() > 0.25
+    assert signs.mean() == pytest.approx(paramagnetic_limit(0.8, 0.25).sign, abs=0.1)
+
+
+def test_one_pattern_below_the_threshold_is_not_made_up():
+    """M = M_c / 2: nothing can be known, and the magnetizations say so."""
+    threshold = 1000 * (1 / 0.8 - 1) ** 2
+    _, soft = one_pattern(0.8, int(threshold / 2))
+    assert soft.max() < 0.1
+
+
+def test_one_sample_is_enough_in_the_retrieval_phase():
+    signs, _ = one_pattern(2.0, 1)
+    assert signs.mean() > 0.9
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=ArpackError,
+    reason="bug: the spectral start of the second round meets J = 0",
+)
+def test_equal_samples_and_nothing_known():
+    """One pattern explains everything: what is left of J may vanish to the last bit."""
+    for n_spins in (4, 10, 16, 100):
+        for n_samples in (1, 2, 8):
+            X = np.tile(np.where(np.arange(n_spins) % 3, 1, -1), (n_samples, 1))
+            model = DualTAP(beta=2.0, random_state=0).fit(X)
+            assert model.n_patterns_ == 1
+            np.testing.assert_array_equal(np.abs(model.transform(X)), 1)
+
+
+# --- Symmetries and encodings -------------------------------------------------------------------
+
+
+def test_gauge_transformed_data_give_gauge_transformed_patterns():
+    teacher, X = data(1000, 10, 2.0, 100)
+    xi = np.random.default_rng(5).choice(np.array([-1, 1], dtype=np.int8), size=1000)
+    model = DualTAP.paper(10, beta=2.0, random_state=0).fit(X * xi)
+    assert metrics.match(model.patterns_, teacher.patterns * xi).overlaps.min() > 0.97
+    assert metrics.match(model.patterns_, teacher.patterns).overlaps.max() < 0.3
+
+
+def test_a_random_sign_for_every_sample_changes_nothing():
+    """J = SᵀS/N does not see it, so neither may the result."""
+    _, X = data(300, 5, 2.0, 100)
+    flips = np.random.default_rng(5).choice(np.array([-1, 1], dtype=np.int8), size=(100, 1))
+    plain = DualTAP(5, 2.0, random_state=0).fit(X)
+    flipped = DualTAP(5, 2.0, random_state=0).fit(X * flips)
+    np.testing.assert_array_equal(flipped.patterns_, plain.patterns_)
+    np.testing.assert_allclose(flipped.magnetizations_, plain.magnetizations_, atol=1e-4)
+    np.testing.assert_array_equal(flipped.labels_, plain.labels_)
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda X: (X + 1) // 2,
+        lambda X: X > 0,
+        lambda X: X.astype(np.float64),
+        lambda X: X.tolist(),
+        lambda X: pd.DataFrame((X + 1) // 2),
+    ],
+    ids=["0/1", "boolean", "float", "lists", "frame"],
+)
+def test_the_encoding_does_not_matter(small, encode):
+    _, X, expected = small
+    model = DualTAP(5, 2.0, random_state=0).fit(encode(X))
+    np.testing.assert_array_equal(model.magnetizations_, expected.magnetizations_)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.transform(encode(X)), expected.transform(X))
+    assert model.score(encode(X)) == expected.score(X)
+
+
+# --- Missing entries ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def incomplete():
+    """30 % of the entries missing at M = 200, P = 5."""
+    teacher, X = data(1000, 5, 2.0, 200)
+    holes = np.random.default_rng(7).random(X.shape) < 0.3
+    return teacher, np.where(holes, np.nan, X), holes
+
+
+@pytest.mark.parametrize("options", [{"n_patterns": 5, "beta": 2.0}, {}], ids=["given", "unknown"])
+def test_missing_entries(incomplete, options):
+    teacher, X, _ = incomplete
+    model = DualTAP(random_state=0, **options).fit(X)
+    assert model.n_patterns_ == 5
+    assert smallest_overlap(model, teacher) > 0.95
+    assert model.beta_ == pytest.approx(2.0, rel=0.05)
+
+
+def test_zeros_for_missing_entries_are_as_good(incomplete):
+    _, X, _ = incomplete
+    spins = as_spins(np.nan_to_num(X), zero_is_missing=True)
+    expected = DualTAP(5, 2.0, random_state=0).fit(X)
+    found = DualTAP(5, 2.0, random_state=0).fit(spins)
+    np.testing.assert_array_equal(found.magnetizations_, expected.magnetizations_)
+    np.testing.assert_array_equal(found.transform(spins), expected.transform(X))
+    assert found.n_features_in_ == 1000
+
+
+def test_transform_averages_over_observed_entries(incomplete):
+    _, X, holes = incomplete
+    model = DualTAP(5, 2.0, random_state=0).fit(X)
+    found = model.transform(X)
+    for a in (0, 17, 199):
+        seen = ~holes[a]
+        expected = (X[a, seen] * model.patterns_[:, seen]).mean(axis=1)
+        np.testing.assert_allclose(found[a], expected, atol=1e-6)
+    # A sample that agrees wherever it was seen has overlap one, however little was seen.
+    sample = np.where(np.arange(1000) < 50, model.patterns_[2], np.nan)[None]
+    assert model.transform(sample)[0, 2] == pytest.approx(1)
+    assert model.predict(sample).tolist() == [2]
+
+
+# --- Reproducibility ----------------------------------------------------------------------------
+
+
+def test_same_random_state_same_result(small):
+    _, X, expected = small
+    model = DualTAP(5, 2.0, random_state=0)
+    for _ in range(2):  # a second fit starts afresh
+        model.fit(X)
+        np.testing.assert_array_equal(model.magnetizations_, expected.magnetizations_)
+        np.testing.assert_array_equal(model.history_.scores, expected.history_.scores)
+    other = DualTAP(5, 2.0, start="random", random_state=1).fit(X)
+    another = DualTAP(5, 2.0, start="random", random_state=2).fit(X)
+    assert not np.array_equal(other.magnetizations_, another.magnetizations_)
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_generators_are_accepted(small, make):
+    _, X, _ = small
+    first = DualTAP(5, 2.0, random_state=make(4)).fit(X)
+    second = DualTAP(5, 2.0, random_state=make(4)).fit(X)
+    np.testing.assert_array_equal(first.magnetizations_, second.magnetizations_)
+
+
+def test_the_number_of_threads_does_not_matter():
+    _, X = data(1000, 10, 2.0, 100)
+    models = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            models.append(DualTAP.paper(10, beta=2.0, random_state=0).fit(X))
+    one, two = models
+    np.testing.assert_array_equal(one.patterns_, two.patterns_)
+    np.testing.assert_allclose(one.magnetizations_, two.magnetizations_, atol=1e-3)
+
+
+# --- Attributes and methods ---------------------------------------------------------------------
+
+
+def test_fitted_attributes(small):
+    teacher, _, model = small
+    assert model.patterns_.shape == model.magnetizations_.shape == (5, 300)
+    assert model.patterns_.dtype == np.int8
+    assert set(np.unique(model.patterns_)) == {-1, 1}
+    np.testing.assert_array_equal(model.patterns_, np.where(model.magnetizations_ < 0, -1, 1))
+    assert np.abs(model.magnetizations_).max() <= 1
+    assert model.n_patterns_ == 5
+    assert model.n_features_in_ == 300
+    assert not hasattr(model, "feature_names_in_")
+    assert model.labels_.shape == (100,)
+    assert model.weights_.shape == (5,)
+    assert model.weights_.sum() == pytest.approx(1)
+    np.testing.assert_allclose(model.weights_, [(model.labels_ == k).mean() for k in range(5)])
+    # Chain a was started at pattern a mod P.
+    partner = metrics.match(model.patterns_, teacher.patterns).index
+    np.testing.assert_array_equal(model.labels_, partner[np.arange(100) % 5])
+
+
+def test_transform_gives_overlaps(small):
+    _, X, model = small
+    found = model.transform(X)
+    assert found.shape == (100, 5)
+    np.testing.assert_allclose(found, X @ model.patterns_.T.astype(float) / 300, atol=1e-6)
+    assert np.abs(model.transform(model.patterns_)).max() == 1
+    np.testing.assert_allclose(np.diag(model.transform(-model.patterns_)), -1)
+
+
+def test_predict_and_assign(small):
+    _, X, model = small
+    label, sign, overlap = model.assign(X)
+    o = model.transform(X)
+    np.testing.assert_array_equal(label, np.abs(o).argmax(axis=1))
+    np.testing.assert_array_equal(label, model.predict(X))
+    np.testing.assert_array_equal(label, model.labels_)
+    chosen = o[np.arange(100), label]
+    np.testing.assert_array_equal(sign, np.sign(chosen))
+    np.testing.assert_allclose(overlap, np.abs(chosen))
+    flipped = model.assign(-X)
+    np.testing.assert_array_equal(flipped.label, label)
+    np.testing.assert_array_equal(flipped.sign, -sign)
+    np.testing.assert_allclose(flipped.overlap, overlap)
+    # The state that a sample was drawn near to.
+    nearest = sign[:, None] * model.patterns_[label]
+    assert (nearest == X).mean() > 0.95
+    np.testing.assert_array_equal(DualTAP(5, 2.0, random_state=0).fit_predict(X), label)
+
+
+def test_score_is_the_pseudo_likelihood(small):
+    teacher, X, model = small
+    assert model.score(X) == metrics.pseudo_likelihood(X, model.patterns_, model.beta_)
+    fresh = teacher.sample(50, random_state=99)
+    assert model.score(fresh) > -0.25  # a fair coin: -0.69
+    rng = np.random.default_rng(0)
+    shuffled = rng.permuted(fresh, axis=0)  # every spin on its own: correlations gone
+    assert model.score(shuffled) < model.score(fresh) - 0.1
+
+
+def test_samples_of_the_recovered_model(small):
+    _, _, model = small
+    drawn = model.sample(20, random_state=3)
+    assert drawn.shape == (20, 300)
+    assert drawn.dtype == np.int8
+    assert set(np.unique(drawn)) == {-1, 1}
+    np.testing.assert_array_equal(drawn, model.sample(20, random_state=3))
+    assert not np.array_equal(drawn, model.sample(20, random_state=4))
+    assert model.assign(drawn).overlap.min() > 0.8
+    assert model.sample().shape == (1, 300)
+
+
+def test_progress_is_silent_off_a_terminal(capfd):
+    _, X = data(300, 5, 2.0, 100)
+    DualTAP(5, 2.0, random_state=0, verbose=True).fit(X)
+    out, err = capfd.readouterr()
+    assert out == err == ""
+
+
+# --- scikit-learn -------------------------------------------------------------------------------
+
+
+def test_parameters_can_be_read_set_and_cloned(small):
+    _, X, fitted = small
+    model = DualTAP(3, beta=1.5, n_students=7, n_steps=4, tol=1e-4, max_iter=50)
+    params = model.get_params()
+    assert params == {
+        "n_patterns": 3,
+        "beta": 1.5,
+        "n_students": 7,
+        "n_steps": 4,
+        "start": "spectral",
+        "damping": "auto",
+        "tol": 1e-4,
+        "max_iter": 50,
+        "random_state": None,
+        "verbose": False,
+    }
+    model.set_params(beta=2.5, damping=0.5)
+    assert (model.beta, model.damping) == (2.5, 0.5)
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "patterns_")
+    np.testing.assert_array_equal(copy.fit(X).magnetizations_, fitted.magnetizations_)
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(gamma=1)
+
+
+def test_feature_names_come_from_a_frame(small):
+    _, X, _ = small
+    names = [f"spin {i}" for i in range(300)]
+    frame = pd.DataFrame(X, columns=names)
+    model = DualTAP(5, 2.0, random_state=0).fit(frame)
+    assert model.feature_names_in_.tolist() == names
+    assert model.n_features_in_ == 300
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(frame[names[::-1]])
+
+
+@pytest.mark.parametrize("method", ["transform", "predict", "assign", "score"])
+def test_wrong_number_of_features(small, method):
+    _, X, model = small
+    with pytest.raises(ValueError, match="X has 299 features, but DualTAP is expecting 300"):
+        getattr(model, method)(X[:, :299])
+
+
+@pytest.mark.parametrize("method", ["transform", "predict", "assign", "score"])
+def test_not_fitted(small, method):
+    _, X, _ = small
+    with pytest.raises(NotFittedError):
+        getattr(DualTAP(), method)(X)
+
+
+def test_nothing_to_sample_from_before_a_fit():
+    with pytest.raises(NotFittedError):
+        DualTAP().sample(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_patterns", 0),
+        ("n_patterns", 2.5),
+        ("beta", 0.0),
+        ("beta", -1.0),
+        ("beta", "hot"),
+        ("n_students", 0),
+        ("n_steps", 0),
+        ("start", "warm"),
+        ("damping", 1.0),
+        ("damping", -0.1),
+        ("damping", "none"),
+        ("tol", 0.0),
+        ("max_iter", 0),
+        ("random_state", "seed"),
+    ],
+)
+def test_bad_parameters_are_named(small, name, value):
+    _, X, _ = small
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of DualTAP must be"):
+        DualTAP(**{name: value}).fit(X)
+
+
+def test_bad_data_are_refused():
+    with pytest.raises(ValueError, match="third value"):
+        DualTAP().fit([[1, 2, -1], [1, 1, -1]])
+    with pytest.raises(ValueError, match="2D"):
+        DualTAP().fit([1, -1, 1])
+
+
+def test_in_a_pipeline(small):
+    teacher, X, _ = small
+    y = np.arange(100) % 5
+    model = make_pipeline(DualTAP(5, 2.0, random_state=0), LogisticRegression())
+    assert model.fit(X, y).score(teacher.sample(50, random_state=9), np.arange(50) % 5) == 1
+    overlaps = make_pipeline(DualTAP(5, 2.0, random_state=0)).fit_transform(X)
+    assert overlaps.shape == (100, 5)
+
+
+def test_cross_validation_tells_the_right_number_of_patterns(small):
+    _, X, _ = small
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        right = cross_val_score(DualTAP(5, 2.0, random_state=0), X, cv=4)
+        wrong = cross_val_score(DualTAP(2, 2.0, random_state=0), X, cv=4)
+    assert right.shape == (4,)
+    assert right.min() > -0.25
+    assert right.min() > wrong.max()
+
+
+# --- Memory -------------------------------------------------------------------------------------
+
+
+def peak_of_fit(model, X):
+    """Largest number of bytes that a fit holds at once, beyond what was there before."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        model.fit(X)
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def test_nothing_of_size_n_squared_is_allocated():
+    teacher, X = data(20_000, 3, 2.0, 60)
+    model = DualTAP(random_state=0)
+    assert peak_of_fit(model, X) < 200e6  # N² in single precision: 1.6 GB
+    assert model.n_patterns_ == 3
+    assert smallest_overlap(model, teacher) > 0.98
+
+
+@pytest.mark.parametrize("start", ["random", "spectral"])
+def test_memory_is_that_of_the_data_and_one_round_of_students(start):
+    _, X = data(1000, 20, 2.0, 200)
+    model = DualTAP(20, 2.0, n_students=25, n_steps=25, start=start, damping=0.0, random_state=0)
+    model.fit(X)  # imports and caches
+    in_single_precision = X.size * 4
+    students = 25 * 1000 * 4
+    # A step of TAP holds seven arrays of students at its peak: states, fields, differences.
+    assert peak_of_fit(model, X) < 3 * in_single_precision + 8 * students
