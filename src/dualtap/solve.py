@@ -136,7 +136,7 @@ def solve(
         active = active[keep]
         if active.size == 0:
             break
-        state = _advance(new, m, keep)
+        state = _select(new if m is new.m else scheme.damped(new, m), keep)
     return Solution(
         magnetizations=final,
         converged=reason == StopReason.CONVERGED,
@@ -161,8 +161,7 @@ def _damped(
     return mixed
 
 
-def _advance(state: S, m: FloatArray, keep: NDArray[np.bool_]) -> S:
-    """Put the damped magnetizations in, and take the students that are done out."""
+def _select(state: S, keep: NDArray[np.bool_]) -> S:
+    """Take the students that are done out of every array of the state."""
     arrays: Any = state  # a NamedTuple, which no protocol can spell
-    moved = arrays._replace(m=m)
-    return cast(S, moved if keep.all() else type(moved)(*(x[keep] for x in moved)))
+    return state if keep.all() else cast(S, type(arrays)(*(x[keep] for x in arrays)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from dualtap.couplings import Couplings, FloatArray
 
@@ -43,8 +43,12 @@ def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArr
     product = LinearOperator(
         (n, n), matvec=lambda v: couplings.dot(v.reshape(1, n).astype(couplings.dtype))[0]
     )
-    # A direction for a start: far from machine accuracy is close enough.
-    _, vectors = eigsh(product, k=1, which="LA", v0=rng.standard_normal(n), tol=1e-3)
+    v0 = rng.standard_normal(n)
+    try:
+        # A direction for a start: far from machine accuracy is close enough.
+        _, vectors = eigsh(product, k=1, which="LA", v0=v0, tol=1e-3)
+    except ArpackError:  # J v0 = 0, or no direction stands out: then any will do
+        vectors = v0[:, None] / np.linalg.norm(v0)
     m = np.sqrt(n) * vectors.T
     clipped: FloatArray = np.clip(m, -1, 1).astype(couplings.dtype)
     return clipped

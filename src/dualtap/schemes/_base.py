@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,18 @@ class Scheme(Protocol[S]):
 
     def step(self, state: S) -> tuple[S, StepInfo]:
         """Return the next state and its diagnostics."""
+
+    def damped(self, state: S, m: FloatArray) -> S:
+        """Return ``state`` moved to ``m``, where damping has put the magnetizations."""
+
+
+class DampsOnlyM:
+    """Rules in which damping changes the magnetizations and nothing else."""
+
+    def damped(self, state: S, m: FloatArray) -> S:
+        """Return ``state`` moved to ``m``, where damping has put the magnetizations."""
+        fields: Any = state  # a NamedTuple, which no protocol can spell
+        return cast(S, fields._replace(m=m))
 
 
 def susceptibility(m: FloatArray, beta: float) -> FloatArray:

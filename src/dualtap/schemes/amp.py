@@ -53,10 +53,20 @@ class AMP:
 
     def init(self, m: FloatArray) -> AMPState:
         """Start at ``m`` as if it had been there for ever."""
-        # At |m| = 1 the field is infinite; a clipped one gives the same m to float accuracy.
+        return AMPState(self._field(m), m, m, susceptibility(m, self.beta))
+
+    def damped(self, state: AMPState, m: FloatArray) -> AMPState:
+        """Return ``state`` moved to ``m``, with the field that belongs to it.
+
+        A field left as it was would be multiplied by -u/(1-u) a step and overflow at u > 1/2.
+        """
+        return state._replace(H=self._field(m), m=m)
+
+    def _field(self, m: FloatArray) -> FloatArray:
+        """Return H with m = tanh βH, finite at |m| = 1, where float accuracy ends."""
         edge = 1 - np.finfo(m.dtype).eps
-        H = np.arctanh(np.clip(m, -edge, edge)) / m.dtype.type(self.beta)
-        return AMPState(H, m, m, susceptibility(m, self.beta))
+        H: FloatArray = np.arctanh(np.clip(m, -edge, edge)) / m.dtype.type(self.beta)
+        return H
 
     def step(self, state: AMPState) -> tuple[AMPState, StepInfo]:
         """Update all spins of all students at once."""

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.couplings import Couplings, FloatArray
-from dualtap.schemes._base import StepInfo, away_from_zero, mean_change, susceptibility
+from dualtap.schemes._base import (
+    DampsOnlyM,
+    StepInfo,
+    away_from_zero,
+    mean_change,
+    susceptibility,
+)
 
 
 class OpperWintherState(NamedTuple):
@@ -19,7 +25,7 @@ class OpperWintherState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OpperWinther:
+class OpperWinther(DampsOnlyM):
     r"""Parallel update with a memory field z.
 
     .. math:: z' = A (J m - \alpha m - m) + c A z, \qquad m' = \tanh(z' + A m).

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.couplings import Couplings, FloatArray
-from dualtap.schemes._base import SINGULARITY, StepInfo, susceptibility
+from dualtap.schemes._base import SINGULARITY, DampsOnlyM, StepInfo, susceptibility
 from dualtap.schemes.tap import TAPState
 
 
@@ -22,7 +22,7 @@ class SequentialAMPState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Sequential:
+class _Sequential(DampsOnlyM):
     couplings: Couplings
     beta: float
     damping: float = 0.95
@@ -41,10 +41,11 @@ class _Sequential:
         alpha = self.couplings.alpha
         return self._VT, self._w, alpha, self.beta, self.damping, SINGULARITY
 
-    def _info(self, residual: NDArray[np.float64], m: FloatArray) -> StepInfo:
-        near = np.abs(1 - susceptibility(m, self.beta)[:, 0]) < SINGULARITY
+    def _info(self, residual: NDArray[np.float64], before: FloatArray) -> StepInfo:
+        """Return the diagnostics of a sweep that started at the magnetizations ``before``."""
+        guarded = np.abs(1 - susceptibility(before, self.beta)[:, 0]) < SINGULARITY
         # The sweep damps itself: nothing is left for the loop to tame.
-        return StepInfo(residual, np.zeros(len(m)), near)
+        return StepInfo(residual, np.zeros(len(before)), guarded)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class SequentialTAP(_Sequential):
 
         m = state.m.copy()
         residual = tap_sweep(m, *self._arguments())
-        return TAPState(m), self._info(residual, m)
+        return TAPState(m), self._info(residual, state.m)
 
 
 @dataclass(frozen=True)
@@ -138,4 +139,4 @@ class SequentialAMP(_Sequential):
 
         m, m_prev, u_prev = (x.copy() for x in state)
         residual = amp_sweep(m, m_prev, u_prev, *self._arguments())
-        return SequentialAMPState(m, m_prev, u_prev), self._info(residual, m)
+        return SequentialAMPState(m, m_prev, u_prev), self._info(residual, state.m)

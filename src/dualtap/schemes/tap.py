@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.couplings import Couplings, FloatArray
-from dualtap.schemes._base import StepInfo, away_from_zero, mean_change, susceptibility
+from dualtap.schemes._base import (
+    DampsOnlyM,
+    StepInfo,
+    away_from_zero,
+    mean_change,
+    susceptibility,
+)
 
 
 class TAPState(NamedTuple):
@@ -18,7 +24,7 @@ class TAPState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TAP:
+class TAP(DampsOnlyM):
     r"""Parallel TAP update with the naive time index.
 
     .. math:: m' = \tanh\!\left(\beta J m - \frac{\alpha\beta}{1-u}\, m\right),
