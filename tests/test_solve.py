@@ -62,6 +62,9 @@ class Toy:
         info = StepInfo(residual, stiffness, guarded)
         return ToyState(new, factor, stiffness, student, step), info
 
+    def damped(self, state, m):
+        return state._replace(m=m)
+
 
 def steps_until(factor, start, tol):
     """Steps after which |factor - 1| |m| has fallen below tol, m shrinking by factor."""
@@ -172,8 +175,16 @@ def test_automatic_damping_cancels_the_stiffest_mode():
 def test_automatic_damping_keeps_single_precision():
     V = np.random.default_rng(0).choice([-1, 1], size=(30, 20))
     start = np.random.default_rng(1).uniform(-1, 1, size=(2, 20)).astype(np.float32)
-    solution = solve(TAP(HebbianCouplings(V), 0.5), start, damping="auto", record=True)
-    assert solution.magnetizations.dtype == solution.trajectory.dtype == np.float32
+    seen = []
+
+    class Spy(TAP):
+        def step(self, state):
+            seen.append(state.m.dtype)
+            return super().step(state)
+
+    solution = solve(Spy(HebbianCouplings(V), 0.5), start, damping="auto", max_iter=3)
+    assert seen == [np.float32] * 3
+    assert solution.magnetizations.dtype == np.float32
 
 
 @pytest.mark.parametrize("damping", [-0.1, 1.0, 1.5, float("nan")])
@@ -329,15 +340,31 @@ def test_nothing_but_finite_magnetizations_comes_out(name, problem, damping):
     assert (solution.residual[solution.converged] < 1e-3).all()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=RuntimeWarning,
-    reason="bug: solve damps m but not AMP's H, which is multiplied by -u/(1-u) and overflows",
-)
-def test_damped_parallel_amp_does_not_overflow():
+def test_damped_parallel_amp_keeps_field_and_magnetization_together():
+    """m = tanh βH after damping too: H left alone is multiplied by -u/(1-u) until it overflows."""
+    beta, damping = 0.6, 0.4
+    V = np.random.default_rng(0).choice([-1.0, 1.0], size=(5, 24))
+    J, alpha = V.T @ V / 24, 5 / 24
+    start = np.random.default_rng(1).uniform(-1, 1, size=(3, 24))
+    amp = AMP(HebbianCouplings(V, np.float64), beta)
+    solution = solve(amp, start, damping=damping, tol=1e-30, max_iter=5, record=True)
+    for a in range(3):
+        m_prev = m = start[a]
+        for t in range(5):
+            u, u_prev = (beta * (1 - np.mean(x**2)) for x in (m, m_prev))
+            H = np.arctanh(m) / beta
+            H = (J @ m - alpha * m - u * H - alpha * u / (1 - u_prev) * m_prev) / (1 - u)
+            m_prev, m = m, (1 - damping) * np.tanh(beta * H) + damping * m
+            np.testing.assert_allclose(solution.trajectory[t + 1, a], m, atol=1e-9)
+
+
+@pytest.mark.parametrize("damping", [0.5, 0.95, "auto"])
+def test_damped_parallel_amp_does_not_overflow(damping):
     teacher = HopfieldModel.random(1000, 10, 2.0, random_state=0)
     start = np.random.default_rng(0).choice([-1.0, 1.0], size=(5, 1000))
-    solve(AMP(teacher.coupling_operator(), 2.0), start, damping=0.5)
+    # Warnings are errors.
+    solution = solve(AMP(teacher.coupling_operator(), 2.0), start, damping=damping, max_iter=300)
+    assert StopReason.DIVERGED not in solution.reason
 
 
 # --- The direct problem, N = 1000, P = 10, T = 0.5 ----------------------------------------------
