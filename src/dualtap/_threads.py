@@ -1,39 +1,72 @@
-"""How many threads a matrix product deserves."""
+"""Threads: a task each, and one BLAS thread inside.
+
+The threads of a BLAS product meet at barriers many times a millisecond. On a busy machine every
+meeting may wait for a time slice and the product slows down tenfold. Independent tasks never
+meet, and what they compute does not depend on how many of them run at once.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-SMALL_PRODUCT = 2**26
-"""Multiplications below which a second BLAS thread gains little and can cost much.
-
-Threads of a small product meet at a barrier every fraction of a millisecond. On a busy machine
-each meeting may wait for a time slice, and a fit slows down twentyfold.
-"""
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @lru_cache(maxsize=1)
-def _controller() -> Any:
-    return ThreadpoolController()
+def _blas() -> Any:
+    return ThreadpoolController().select(user_api="blas")
 
 
-def blas_threads(n_multiplications: int) -> AbstractContextManager[Any]:
-    """Return a context in which products of this size use a sensible number of threads.
+def n_threads() -> int:
+    """Return the number of threads that BLAS may use: what the user has set or the machine has.
 
-    Large products keep whatever the user has set (``OMP_NUM_THREADS`` and the like).
+    Examples
+    --------
+    >>> from dualtap._threads import n_threads
+    >>> n_threads() >= 1
+    True
+    """
+    return max((library.num_threads for library in _blas().lib_controllers), default=1)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which products do not depend on the number of threads.
+
+    Examples
+    --------
+    >>> from dualtap._threads import n_threads, one_blas_thread
+    >>> with one_blas_thread():
+    ...     n_threads()
+    1
+    """
+    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limited
+
+
+def parallel_map(function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
+    """Apply ``function`` to every task, a thread each, with one BLAS thread in all of them.
+
+    As many run at once as BLAS may use threads (``OMP_NUM_THREADS`` and the like). Worth it where
+    the time goes into NumPy, which lets go of the interpreter.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap._threads import blas_threads
-    >>> with blas_threads(1000):
-    ...     product = np.eye(10) @ np.eye(10)
+    >>> from dualtap._threads import parallel_map
+    >>> parallel_map(lambda n: int(np.trace(np.eye(n) @ np.eye(n))), [1, 2, 3])
+    [1, 2, 3]
     """
-    if n_multiplications >= SMALL_PRODUCT:
-        return nullcontext()
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limited
+    todo = list(tasks)
+    workers = min(n_threads(), len(todo))
+    with one_blas_thread():
+        if workers <= 1:
+            return [function(task) for task in todo]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(function, todo))

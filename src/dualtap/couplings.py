@@ -67,11 +67,6 @@ class HebbianCouplings:
         squares = np.einsum("ri,ri->r", self.vectors, self.vectors)
         self.alpha: float = float(squares.sum(dtype=np.float64)) / self.n_spins**2
 
-    @property
-    def rank(self) -> int:
-        """Number of stored vectors."""
-        return len(self.vectors)
-
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
         product: FloatArray = (m @ self.vectors.T) @ self.vectors

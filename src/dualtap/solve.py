@@ -6,7 +6,8 @@ non-finite values and the recording of trajectories. It knows no formula.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, cast
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from dualtap.couplings import FloatArray
 from dualtap.schemes._base import Scheme, State
 
-__all__ = ["Solution", "StopReason", "solve"]
+__all__ = ["Solution", "StopReason", "join", "solve"]
 
 S = TypeVar("S", bound=State)
 
@@ -71,9 +72,10 @@ def solve(
     r"""Iterate a scheme from every row of ``start`` until each student is done.
 
     The update is :math:`m \leftarrow (1-d) f(m) + d\,m`. With ``damping="auto"`` every student
-    takes :math:`d = c/(1+c)` at every step, c being the stiffness that the scheme reports: then
-    no mode of the linearised update has a negative multiplier, and the parallel iteration cannot
-    oscillate.
+    takes :math:`d = c/(1+c)` at every step, c being the stiffness that the scheme reports: then,
+    at given q, no mode of the linearised update has a negative multiplier, and what makes the
+    parallel iteration oscillate is gone. (q itself may still cycle where there is nothing to
+    find.)
 
     Parameters
     ----------
@@ -107,7 +109,8 @@ def solve(
     >>> solution.converged.all(), [str(r) for r in solution.reason[:2]]
     (np.True_, ['converged', 'converged'])
     """
-    if damping != "auto" and not 0 <= damping < 1:
+    known = damping == "auto" if isinstance(damping, str) else 0 <= damping < 1
+    if not known:
         raise ValueError(f"damping must be 'auto' or a number in [0, 1), got {damping!r}")
     state = scheme.init(start)
     n_students = len(start)
@@ -120,23 +123,27 @@ def solve(
     trajectory = [final.copy()] if record else None
 
     for _ in range(max_iter):
-        new, info = scheme.step(state)
-        m = _damped(new.m, state.m, info.stiffness, damping)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is dealt with below
+            new, info = scheme.step(state)
+            m = _damped(new.m, state.m, info.stiffness, damping)
         n_iter[active] += 1
         n_guarded[active] += info.guarded
         residual[active] = info.residual
-        finite = np.isfinite(info.residual) & np.isfinite(m).all(axis=1)
+        finite = _finite(new) & np.isfinite(m).all(axis=1)
         done = finite & (info.residual < tol)
-        final[active[finite]] = m[finite]
+        final[active[done]] = m[done]
+        final[active[~finite]] = state.m[~finite]
         reason[active[done]] = StopReason.CONVERGED
         reason[active[~finite]] = StopReason.DIVERGED
-        if trajectory is not None:
-            trajectory.append(final.copy())
         keep = finite & ~done
         active = active[keep]
+        state = _select(new if m is new.m else scheme.damped(new, m), keep)
+        if trajectory is not None:
+            final[active] = state.m
+            trajectory.append(final.copy())
         if active.size == 0:
             break
-        state = _select(new if m is new.m else scheme.damped(new, m), keep)
+    final[active] = state.m
     return Solution(
         magnetizations=final,
         converged=reason == StopReason.CONVERGED,
@@ -145,6 +152,26 @@ def solve(
         reason=reason,
         n_guarded=n_guarded,
         trajectory=None if trajectory is None else np.stack(trajectory),
+    )
+
+
+def join(solutions: Sequence[Solution]) -> Solution:
+    """Return the solutions of several batches as one; trajectories are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.schemes import TAP
+    >>> from dualtap.solve import join, solve
+    >>> tap = TAP(HebbianCouplings(np.ones((1, 9))), beta=2.0)
+    >>> parts = [solve(tap, np.full((n, 9), 0.5, dtype=np.float32)) for n in (1, 2)]
+    >>> join(parts).magnetizations.shape
+    (3, 9)
+    """
+    names = [field.name for field in fields(Solution) if field.name != "trajectory"]
+    return Solution(
+        **{name: np.concatenate([getattr(s, name) for s in solutions]) for name in names}
     )
 
 
@@ -159,6 +186,15 @@ def _damped(
         d = (stiffness / (1 + stiffness))[:, None].astype(new.dtype)
     mixed: FloatArray = (1 - d) * new + d * old
     return mixed
+
+
+def _finite(state: State) -> NDArray[np.bool_]:
+    """Return which students have only finite numbers in their state."""
+    arrays: Any = state  # a NamedTuple, which no protocol can spell
+    finite: NDArray[np.bool_] = np.logical_and.reduce(
+        [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in arrays]
+    )
+    return finite
 
 
 def _select(state: S, keep: NDArray[np.bool_]) -> S:

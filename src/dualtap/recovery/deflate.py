@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dualtap._threads import blas_threads
+from dualtap._threads import one_blas_thread, parallel_map
 from dualtap.couplings import Couplings, DeflatedCouplings, FloatArray, HebbianCouplings
 from dualtap.metrics import scores
 from dualtap.recovery.starts import random_students, spectral_student
 from dualtap.schemes import TAP
-from dualtap.solve import Solution, solve
+from dualtap.solve import Solution, join, solve
 
 Start = Literal["random", "spectral"]
+
+GROUP = 32
+"""Students that share matrix products; groups run side by side, each in a thread of its own."""
 
 
 class Step(NamedTuple):
@@ -51,13 +55,12 @@ class Students:
         m = random_students(self.n_students, couplings.n_spins, rng)
         if self.start == "spectral":
             m[:1] = spectral_student(couplings, rng)
-        return solve(
-            TAP(couplings, self.beta),
-            m,
-            damping=self.damping,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        groups = [m[first : first + GROUP] for first in range(0, len(m), GROUP)]
+        return join(parallel_map(partial(self._solve, couplings), groups))
+
+    def _solve(self, couplings: Couplings, start: FloatArray) -> Solution:
+        tap = TAP(couplings, self.beta)
+        return solve(tap, start, damping=self.damping, tol=self.tol, max_iter=self.max_iter)
 
 
 def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
@@ -116,8 +119,7 @@ def deflate(
     gammas: list[float] = []
     while True:
         J = DeflatedCouplings(base, directions, np.array(gammas))
-        with blas_threads(students.n_students * base.n_spins * base.rank):
-            step = _round(base, J, students, gamma, rng)
+        step = _round(base, J, students, gamma, rng)
         directions = np.vstack([directions, step.m])
         gammas.append(step.gamma)
         yield step
@@ -132,12 +134,13 @@ def _round(
 ) -> Step:
     """Run the students on J, pick the best, and say what it explains."""
     solution = students.run(J, rng)
-    score = scores(base.vectors, solution.magnetizations)
     any_converged = bool(solution.converged.any())
-    eligible = solution.converged if any_converged else np.ones(len(score), dtype=bool)
-    best = int(np.argmax(np.where(eligible, score, -np.inf)))
-    m = solution.magnetizations[best].copy()  # a view would keep all students alive
-    explained, rayleigh_gamma = rayleigh(J, m)
+    eligible = solution.converged | (not any_converged)
+    with one_blas_thread():  # students may differ in their last bits only: choose the same one
+        score = scores(base.vectors, solution.magnetizations)
+        best = int(np.argmax(np.where(eligible, score, -np.inf)))
+        m = solution.magnetizations[best].copy()  # a view would keep all students alive
+        explained, rayleigh_gamma = rayleigh(J, m)
     return Step(
         m=m,
         score=float(score[best]),

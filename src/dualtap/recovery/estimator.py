@@ -10,7 +10,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -91,7 +97,7 @@ class Assignment(NamedTuple):
     overlap: NDArray[np.float64]
 
 
-class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
     r"""Recover hidden ±1 patterns from binary samples by TAP equations on the dual model.
 
     The samples play the role of patterns and the unknown pattern that of spins:
@@ -101,13 +107,13 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     :meth:`paper` returns the published algorithm to the letter. The defaults differ from it in two
     points: one student of each round starts at the leading eigenvector of J, and damping is chosen
-    so that the parallel iteration cannot oscillate.
+    so that no mode of the parallel iteration changes sign from step to step.
 
     Parameters
     ----------
     n_patterns : int, optional
         P. When not given, rounds go on to the kink of :math:`\hat{\mathcal L}`: the first τ such
-        that round τ+1 gains less than half of the median gain of rounds 1 … τ. The gain of a
+        that round τ+1 gains at most half of the median gain of rounds 1 … τ. The gain of a
         round is :math:`\tfrac12 m \cdot J^\tau m`, the part of
         :math:`\Delta\hat{\mathcal L} = \frac1{2N}\sum_a(s^a\cdot m)^2` that earlier rounds left
         unexplained; it is zero when no student converged.
@@ -249,6 +255,14 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
             self._recover(base, float(self.beta), rng)
         else:
             self._recover_with_beta(spins, base, rng)
+        if self.n_patterns is None and kink(self.history_.gains) is None:
+            warnings.warn(
+                f"the likelihood shows no kink within {len(self.history_.gains)} rounds, so there "
+                "may be more patterns than that: raise n_students (the most rounds made), or give "
+                "n_patterns",
+                ConvergenceWarning,
+                stacklevel=3,  # past scikit-learn's wrapper, to the caller of fit
+            )
         self.labels_ = self._assign(spins).label
         self.weights_ = np.bincount(self.labels_, minlength=self.n_patterns_) / spins.n_samples
         return self
@@ -300,16 +314,7 @@ class DualTAP(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[mi
     def _n_kept(self, steps: list[Step]) -> int:
         if self.n_patterns is not None:
             return min(self.n_patterns, len(steps))
-        found = kink([step.gain for step in steps])
-        if found is not None:
-            return found
-        warnings.warn(
-            f"the likelihood shows no kink within {len(steps)} rounds, so there may be more "
-            "patterns than that: raise n_students (the most rounds made), or give n_patterns",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-        return len(steps)
+        return kink([step.gain for step in steps]) or len(steps)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the overlap of every sample with every pattern, in [-1, 1].

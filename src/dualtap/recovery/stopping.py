@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 DROP = 0.5
-"""Fraction of the typical gain below which a step has found nothing new."""
+"""Fraction of the typical gain up to which a step has found nothing new."""
 
 
-def kink(gains: Sequence[float], drop: float = DROP) -> int | None:
+def kink(gains: Sequence[float] | NDArray[np.float64], drop: float = DROP) -> int | None:
     r"""Return the step at which :math:`\hat{\mathcal L}` has its kink, or None before it.
 
-    The kink is at the first τ ≥ 1 whose successor gains less than half of what was usual:
+    The kink is at the first τ ≥ 1 whose successor gains at most half of what was usual:
 
-    .. math:: g_{\tau+1} < \tfrac12\, \mathrm{median}(g_1, \dots, g_\tau).
+    .. math:: g_{\tau+1} \le \tfrac12\, \mathrm{median}(g_1, \dots, g_\tau).
 
     τ is then the number of patterns.
 
     Parameters
     ----------
-    gains : sequence of float
+    gains : sequence or array of float
         g_1, g_2, …: what each step added to the likelihood.
     drop : float
         The factor ½.
@@ -39,6 +40,6 @@ def kink(gains: Sequence[float], drop: float = DROP) -> int | None:
     True
     """
     for tau in range(1, len(gains)):
-        if gains[tau] < drop * np.median(gains[:tau]):
+        if gains[tau] <= drop * np.median(gains[:tau]):
             return tau
     return None
