@@ -69,7 +69,8 @@ class HebbianCouplings:
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
-        product: FloatArray = (m @ self.vectors.T) @ self.vectors
+        # The many vectors as left factor: BLAS packs the few students, not the whole matrix.
+        product: FloatArray = (self.vectors @ m.T).T @ self.vectors
         product /= self.n_spins
         return product
 

@@ -115,26 +115,27 @@ def solve(
     state = scheme.init(start)
     n_students = len(start)
     final = np.array(state.m)
-    n_iter = np.zeros(n_students, dtype=np.int64)
+    n_iter = np.full(n_students, max_iter)
     n_guarded = np.zeros(n_students, dtype=np.int64)
     residual = np.full(n_students, np.inf)
     reason = np.full(n_students, StopReason.MAX_ITER, dtype=object)
     active = np.arange(n_students)
     trajectory = [final.copy()] if record else None
 
-    for _ in range(max_iter):
+    for iteration in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is dealt with below
             new, info = scheme.step(state)
             m = _damped(new.m, state.m, info.stiffness, damping)
-        n_iter[active] += 1
-        n_guarded[active] += info.guarded
-        residual[active] = info.residual
-        finite = _finite(new) & np.isfinite(m).all(axis=1)
+        finite = _finite(new, info.residual)
         done = finite & (info.residual < tol)
-        final[active[done]] = m[done]
-        final[active[~finite]] = state.m[~finite]
-        reason[active[done]] = StopReason.CONVERGED
-        reason[active[~finite]] = StopReason.DIVERGED
+        n_guarded[active] += info.guarded
+        if iteration == max_iter or done.any() or not finite.all():
+            residual[active] = info.residual
+            n_iter[active[done | ~finite]] = iteration
+            final[active[done]] = m[done]
+            final[active[~finite]] = state.m[~finite]
+            reason[active[done]] = StopReason.CONVERGED
+            reason[active[~finite]] = StopReason.DIVERGED
         keep = finite & ~done
         active = active[keep]
         state = _select(new if m is new.m else scheme.damped(new, m), keep)
@@ -188,12 +189,13 @@ def _damped(
     return mixed
 
 
-def _finite(state: State) -> NDArray[np.bool_]:
+def _finite(state: State, residual: FloatArray) -> NDArray[np.bool_]:
     """Return which students have only finite numbers in their state."""
     arrays: Any = state  # a NamedTuple, which no protocol can spell
-    finite: NDArray[np.bool_] = np.logical_and.reduce(
-        [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in arrays]
-    )
+    finite: NDArray[np.bool_] = np.isfinite(residual)  # speaks for m
+    for x in arrays:
+        if x is not state.m:
+            finite &= np.isfinite(x).reshape(len(x), -1).all(axis=1)
     return finite
 
 

@@ -59,9 +59,9 @@ class DampsOnlyM:
 
 def susceptibility(m: FloatArray, beta: float) -> FloatArray:
     """Return u = β(1 - q), q the mean square magnetization, shape (students, 1)."""
-    q = np.mean(np.square(m), axis=1, keepdims=True)
-    u: FloatArray = beta * (1.0 - q)
-    return u.astype(m.dtype, copy=False)
+    q = np.einsum("ki,ki->k", m, m)[:, None] / m.dtype.type(m.shape[1])
+    u: FloatArray = beta * (1 - q)
+    return u
 
 
 def away_from_zero(x: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -72,5 +72,6 @@ def away_from_zero(x: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 def mean_change(new: FloatArray, old: FloatArray) -> FloatArray:
     """Return the mean absolute difference over the spins, one value a student."""
-    change: FloatArray = np.mean(np.abs(new - old), axis=1)
-    return change
+    change = new - old
+    mean: FloatArray = np.abs(change, out=change).sum(axis=1) / new.shape[1]
+    return mean
