@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dualtap.hopfield as hopfield
+from dualtap import _chains
+from dualtap._chains import flip_odds
 from dualtap._kernels.glauber import _break_ties, _draw, glauber_sweeps
 from dualtap._progress import progress
 from dualtap._random import as_generator
-from dualtap.hopfield import Equilibration, HopfieldModel, flip_odds
+from dualtap.hopfield import Equilibration, HopfieldModel
 from dualtap.spins import as_spins
 
 MASK = 2**32 - 1
@@ -513,7 +515,7 @@ def test_samples_do_not_depend_on_the_grouping(lanes, monkeypatch):
     model = HopfieldModel.random(30, 5, beta=1.5, random_state=0)
     X = model.sample(100, start="random", n_sweeps=20, random_state=1)
     energies = model.equilibration(20, 100, start="random", random_state=1).energies
-    monkeypatch.setattr(hopfield._Chains, "_lanes", lambda self: lanes)
+    monkeypatch.setattr(_chains.Chains, "_lanes", lambda self: lanes)
     Y = model.sample(100, start="random", n_sweeps=20, random_state=1)
     np.testing.assert_array_equal(Y, X)
     again = model.equilibration(20, 100, start="random", random_state=1).energies
@@ -525,11 +527,11 @@ def test_samples_do_not_depend_on_calls_being_split(monkeypatch):
     model = HopfieldModel.random(30, 5, beta=1.5, random_state=0)
     X = model.sample(20, n_sweeps=25, random_state=1)
     energies = model.equilibration(25, 20, random_state=1).energies
-    monkeypatch.setattr(hopfield, "_UPDATES_PER_CALL", 30 * 20 * 7)  # seven sweeps a call
+    monkeypatch.setattr(_chains, "_UPDATES_PER_CALL", 30 * 20 * 7)  # seven sweeps a call
     np.testing.assert_array_equal(model.sample(20, n_sweeps=25, random_state=1), X)
     again = model.equilibration(25, 20, random_state=1).energies
     np.testing.assert_array_equal(again, energies)
-    monkeypatch.setattr(hopfield, "_UPDATES_PER_CALL", 1)  # less than a sweep: one at a time
+    monkeypatch.setattr(_chains, "_UPDATES_PER_CALL", 1)  # less than a sweep: one at a time
     np.testing.assert_array_equal(model.sample(20, n_sweeps=25, random_state=1), X)
 
 
@@ -675,7 +677,7 @@ def test_return_start_changes_nothing_else(model, start):
 
 @pytest.mark.parametrize("n_sweeps", [0, 1, 2, 7, 39, 40, 41, 200, 1003])
 def test_annealing_schedule(n_sweeps):
-    stages = hopfield._schedule(2.0, n_sweeps, annealed=True)
+    stages = _chains.annealing_schedule(2.0, n_sweeps, annealed=True)
     assert sum(sweeps for _, sweeps in stages) == n_sweeps
     betas = [beta for beta, _ in stages]
     assert betas == sorted(betas)
@@ -690,7 +692,7 @@ def test_annealing_schedule(n_sweeps):
 
 
 def test_plain_schedule():
-    assert hopfield._schedule(2.0, 30, annealed=False) == [(2.0, 30)]
+    assert _chains.annealing_schedule(2.0, 30, annealed=False) == [(2.0, 30)]
 
 
 # --- energies on the way -----------------------------------------------------------------------
@@ -711,8 +713,8 @@ def test_recorded_energies_are_those_of_the_states(start, n_patterns):
 def test_overlap_squares_after_every_sweep():
     model = HopfieldModel.random(25, 6, beta=1.3, random_state=0)
     start = model.sample(20, start="random", n_sweeps=0, random_state=1)
-    chains = hopfield._Chains(model.patterns, start, np.random.default_rng(2))
-    whole = hopfield._Chains(model.patterns, start, np.random.default_rng(2))
+    chains = _chains.Chains(model.patterns, start, np.random.default_rng(2))
+    whole = _chains.Chains(model.patterns, start, np.random.default_rng(2))
     squares = whole.run(1.3, 12)
     assert squares.shape == (12, 20)
     for sweep in range(12):
@@ -896,7 +898,7 @@ def test_energy_of_states_of_another_size(model):
 def test_more_spins_than_single_precision_counts():
     states = np.broadcast_to(np.int8(1), (1, 2**24))  # one byte of memory
     with pytest.raises(ValueError, match=r"n_spins < 2\*\*24"):
-        hopfield._Chains(states, states, np.random.default_rng(0))
+        _chains.Chains(states, states, np.random.default_rng(0))
 
 
 # --- progress ----------------------------------------------------------------------------------
@@ -953,7 +955,7 @@ def test_progress_reports_every_sweep(model, monkeypatch):
             return None
 
     monkeypatch.setattr(hopfield, "progress", Spy)
-    monkeypatch.setattr(hopfield, "_UPDATES_PER_CALL", 200 * 4 * 3)
+    monkeypatch.setattr(_chains, "_UPDATES_PER_CALL", 200 * 4 * 3)
     model.sample(4, start="annealed", n_sweeps=50, random_state=0)
     assert sum(steps) == 50
     assert max(steps) <= 3

@@ -1,5 +1,6 @@
 """From samples to patterns: starts, deflation, stopping, temperature, and the estimator."""
 
-from dualtap.recovery.estimator import Assignment, DualTAP, History
+from dualtap.recovery.estimator import Assignment, DualTAP
+from dualtap.recovery.history import History
 
 __all__ = ["Assignment", "DualTAP", "History"]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -23,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap.couplings import FloatArray, HebbianCouplings
+from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
-from dualtap.metrics import coupling_error_path, overlaps, pseudo_likelihood
+from dualtap.metrics import pseudo_likelihood
 from dualtap.recovery.deflate import Start, Step, Students, deflate
+from dualtap.recovery.history import History, signs
 from dualtap.recovery.stopping import kink
 from dualtap.recovery.temperature import fit_beta
 from dualtap.spins import Spins, as_spins
@@ -34,59 +34,6 @@ from dualtap.spins import Spins, as_spins
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
 _BETA_ROUNDS = 4
 _BETA_TOLERANCE = 0.1
-
-
-@dataclass(frozen=True)
-class History:
-    r"""What happened round by round, also after the last pattern that was kept.
-
-    Attributes
-    ----------
-    magnetizations : array of shape (rounds, spins)
-        The best student of each round.
-    scores : array of shape (rounds,)
-        S_τ = Σ_a (s^a·m^τ)².
-    likelihood : array of shape (rounds,)
-        :math:`\hat{\mathcal L}` after each round, (1/2N) Σ_{t≤τ} S_t.
-    gains : array of shape (rounds,)
-        ½ m·J^τ m, the part of each increment that earlier rounds had not explained; 0 where no
-        student converged. The kink is looked for here.
-    gammas : array of shape (rounds,)
-        Deflation weights.
-    n_converged, n_iter : array of shape (rounds,), int
-        Students that converged, and most iterations taken.
-    """
-
-    magnetizations: FloatArray
-    scores: NDArray[np.float64]
-    likelihood: NDArray[np.float64]
-    gains: NDArray[np.float64]
-    gammas: NDArray[np.float64]
-    n_converged: NDArray[np.int64]
-    n_iter: NDArray[np.int64]
-
-    @classmethod
-    def from_steps(cls, steps: list[Step]) -> History:
-        """Collect the rounds of :func:`dualtap.recovery.deflate.deflate`."""
-        m = np.stack([step.m for step in steps])
-        S = np.array([step.score for step in steps])
-        return cls(
-            magnetizations=m,
-            scores=S,
-            likelihood=np.cumsum(S) / (2 * m.shape[1]),
-            gains=np.array([step.gain for step in steps]),
-            gammas=np.array([step.gamma for step in steps]),
-            n_converged=np.array([step.n_converged for step in steps]),
-            n_iter=np.array([step.n_iter for step in steps]),
-        )
-
-    def overlaps(self, teacher: HopfieldModel) -> NDArray[np.float64]:
-        """Return absolute overlaps of each round's signs with each teacher pattern, (rounds, P)."""
-        return np.abs(overlaps(_signs(self.magnetizations), teacher.patterns))
-
-    def coupling_errors(self, teacher: HopfieldModel) -> NDArray[np.float64]:
-        """Return the relative error of J^r after each round; ε is this over N(N-1)/2."""
-        return coupling_error_path(self.magnetizations, teacher.patterns)
 
 
 class Assignment(NamedTuple):
@@ -302,7 +249,7 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         n_kept = self._n_kept(steps)
         self.history_ = History.from_steps(steps)
         self.magnetizations_ = self.history_.magnetizations[:n_kept]
-        self.patterns_ = _signs(self.magnetizations_)
+        self.patterns_ = signs(self.magnetizations_)
         self.n_patterns_ = n_kept
         self.beta_ = beta
 
@@ -418,8 +365,3 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _signs(m: ArrayLike) -> NDArray[np.int8]:
-    """Return the signs of m, +1 where it is zero."""
-    return np.where(np.asarray(m) < 0, np.int8(-1), np.int8(1))
