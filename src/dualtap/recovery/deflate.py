@@ -54,7 +54,8 @@ class Students:
         """Start the students and iterate TAP until each is done."""
         m = random_students(self.n_students, couplings.n_spins, rng)
         if self.start == "spectral":
-            m[:1] = spectral_student(couplings, rng)
+            with one_blas_thread():
+                m[:1] = spectral_student(couplings, rng)
         groups = [m[first : first + GROUP] for first in range(0, len(m), GROUP)]
         return join(parallel_map(partial(self._solve, couplings), groups))
 
