@@ -8,7 +8,7 @@ import stat
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualtap as dt
@@ -26,7 +26,7 @@ def model(teacher):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".csv", ".tsv"])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(
     X=hnp.arrays(
         np.int8, st.tuples(st.integers(1, 6), st.integers(2, 7)), elements=st.sampled_from([-1, 1])
