@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dualtap import DualTAP, HopfieldModel, solve
+from dualtap import DualTAP, HopfieldModel
 from dualtap.metrics import coupling_error, match, overlaps
 from dualtap.schemes import AMP, TAP, OpperWinther, Scheme
+from dualtap.solve import solve
 from dualtap.theory import paramagnetic_limit
 
 SEEDS = range(10)

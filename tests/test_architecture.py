@@ -58,3 +58,11 @@ def test_imports_come_from_above(path):
 def test_the_public_surface_is_small():
     assert len(dualtap.__all__) <= 12
     assert all(hasattr(dualtap, name) for name in dualtap.__all__)
+
+
+def test_no_public_name_hides_a_module():
+    """``import dualtap.solve as solve`` must give the module."""
+    for path in MODULES:
+        name = _room(path)
+        shadow = getattr(dualtap, name, None)
+        assert shadow is None or shadow.__name__ == f"dualtap.{name}"

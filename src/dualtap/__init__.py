@@ -4,7 +4,6 @@ from dualtap import metrics
 from dualtap.hopfield import HopfieldModel
 from dualtap.io import load, save
 from dualtap.recovery import DualTAP
-from dualtap.solve import solve
 from dualtap.spins import as_spins
 
 __version__ = "0.1.0"
@@ -17,5 +16,4 @@ __all__ = [
     "load",
     "metrics",
     "save",
-    "solve",
 ]
