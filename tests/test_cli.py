@@ -177,6 +177,23 @@ def test_bad_usage_is_code_2_without_a_traceback(run, small, arguments):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        (("sample", "-o", "x.xlsx"), "dualtap.hopfield.HopfieldModel.sample"),
+        (("fit", "data.npz", "-o", "model.txt"), "dualtap.recovery.DualTAP.fit"),
+    ],
+)
+def test_a_bad_output_name_is_refused_before_the_work(run, small, monkeypatch, command, work):
+    def too_late(*_, **__):
+        pytest.fail("the work was done, and then lost")
+
+    monkeypatch.setattr(work, too_late)
+    code, _, err = run(*command)
+    assert code == 2
+    assert "must end in .npz" in err
+
+
 def test_existing_output_is_kept_without_force(run, small):
     Path("model.npz").write_text("precious")
     code, _, err = run("fit", small, "-o", "model.npz")

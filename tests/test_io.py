@@ -104,7 +104,9 @@ def test_empty_text_file(tmp_path):
 
 
 def test_unknown_suffix_lists_the_known(tmp_path):
-    with pytest.raises(ValueError, match=r"'data\.xlsx'; known are \.npz, \.npy, \.csv, \.tsv"):
+    with pytest.raises(
+        ValueError, match=r"'data\.xlsx' must end in \.npz or \.npy or \.csv or \.tsv"
+    ):
         read_samples(tmp_path / "data.xlsx")
 
 
@@ -166,7 +168,7 @@ def test_load_refuses_what_is_not_a_model(tmp_path, model):
     write_samples(samples, np.ones((2, 2), dtype=np.int8))
     with pytest.raises(ValueError, match="not a dualtap model"):
         dt.load(samples)
-    with pytest.raises(ValueError, match=r"a model is an \.npz file"):
+    with pytest.raises(ValueError, match=r"'model\.csv' must end in \.npz"):
         dt.load(tmp_path / "model.csv")
     path = tmp_path / "model.npz"
     dt.save(model, path)

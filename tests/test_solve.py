@@ -399,3 +399,18 @@ def test_parallel_amp_does_not(direct_problem):
 
 def test_corrected_opper_winther_does(direct_problem):
     assert success_rate(direct_problem, OpperWinther, size=0.1) > 0.9
+
+
+def test_an_infinite_stiffness_ends_a_student_not_its_magnetizations():
+    """d = c/(1+c) is NaN there, and would be mixed into m one step before anybody looks."""
+
+    class Stiff(Toy):
+        def step(self, state):
+            new, info = super().step(state)
+            hit = (state.student == 1) & (new.step == 3)
+            return new, info._replace(stiffness=np.where(hit, np.inf, info.stiffness))
+
+    solution = solve(Stiff([0.5, 0.9]), np.ones((2, 4)), damping="auto", tol=1e-3)
+    assert [str(reason) for reason in solution.reason] == ["converged", "diverged"]
+    assert np.isfinite(solution.magnetizations).all()
+    np.testing.assert_allclose(solution.magnetizations[1], 0.9**2)

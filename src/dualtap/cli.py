@@ -143,9 +143,9 @@ def sample(
 ) -> None:
     """Draw samples from a random Hopfield teacher; an .npz keeps the teacher beside them."""
     from dualtap.hopfield import HopfieldModel
-    from dualtap.io import check_free, write_samples
+    from dualtap.io import FORMATS, check_free, write_samples
 
-    check_free(output, force=force)
+    check_free(output, force=force, formats=FORMATS)
     teacher = HopfieldModel.random(spins, patterns, beta, random_state=seed)
     X = teacher.sample(
         samples,
@@ -198,11 +198,11 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Recover the patterns behind a file of binary samples."""
-    from dualtap.io import check_free, read_samples, save
+    from dualtap.io import MODEL_FORMATS, check_free, read_samples, save
     from dualtap.recovery import DualTAP
     from dualtap.spins import as_spins
 
-    check_free(output, force=force)
+    check_free(output, force=force, formats=MODEL_FORMATS)
     file = read_samples(data)
     spins = as_spins(file.X, zero_is_missing=zero_is_missing)
     watched = not (quiet or as_json)

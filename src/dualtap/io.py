@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -25,6 +25,7 @@ from dualtap.recovery import DualTAP, History
 __all__ = ["SampleFile", "atomic_write", "load", "read_samples", "save", "write_samples"]
 
 FORMATS = (".npz", ".npy", ".csv", ".tsv")
+MODEL_FORMATS = (".npz",)
 MODEL_SCHEMA = 1
 _MISSING_TEXT = frozenset({"", "na", "nan", "none", "null", "?"})
 _LOGICAL_TEXT = {"true": 1.0, "false": 0.0}
@@ -75,7 +76,7 @@ def read_samples(path: str | Path) -> SampleFile:
            [nan,  1.]]), names=('tax', 'school'), teacher=None)
     """
     path = Path(path)
-    suffix = _known_suffix(path)
+    suffix = _known_suffix(path, FORMATS)
     if suffix in (".csv", ".tsv"):
         return _read_text(path, "," if suffix == ".csv" else "\t")
     contents = _read_numpy(path)
@@ -127,7 +128,7 @@ def write_samples(
            [-1, -1]], dtype=int8)
     """
     path = Path(path)
-    suffix = _known_suffix(path)
+    suffix = _known_suffix(path, FORMATS)
     with atomic_write(path, force=force) as file:
         if suffix == ".npy":
             np.save(file, X, allow_pickle=False)
@@ -167,8 +168,7 @@ def save(model: DualTAP, path: str | Path, *, force: bool = False) -> None:
 
     check_is_fitted(model)
     path = Path(path)
-    if path.suffix.lower() != ".npz":
-        raise ValueError(f"a model is written to an .npz file, got {path.name!r}")
+    _known_suffix(path, MODEL_FORMATS)
     parameters = model.get_params()
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None  # a generator has moved on; its state explains nothing
@@ -202,8 +202,7 @@ def load(path: str | Path) -> DualTAP:
         Fitted.
     """
     path = Path(path)
-    if path.suffix.lower() != ".npz":
-        raise ValueError(f"a model is an .npz file, got {path.name!r}")
+    _known_suffix(path, MODEL_FORMATS)
     contents = _read_numpy(path)
     if not isinstance(contents, dict) or "schema" not in contents:
         raise ValueError(f"{path} is not a dualtap model; `dualtap fit` writes them")
@@ -273,8 +272,8 @@ def atomic_write(path: Path, *, force: bool = False) -> Iterator[IO[bytes]]:
             raise
 
 
-def check_free(path: Path, *, force: bool = False) -> None:
-    """Raise if ``path`` cannot be written to; call it before long work.
+def check_free(path: Path, *, force: bool = False, formats: Sequence[str] = ()) -> None:
+    """Raise if ``path`` cannot be written to, or not in these formats; call it before long work.
 
     Examples
     --------
@@ -285,6 +284,8 @@ def check_free(path: Path, *, force: bool = False) -> None:
     ...
     FileNotFoundError: there is no folder 'nowhere' to write 'model.npz' into
     """
+    if formats:
+        _known_suffix(path, formats)
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"there is no folder {str(path.parent)!r} to write {path.name!r} into"
@@ -295,10 +296,10 @@ def check_free(path: Path, *, force: bool = False) -> None:
         raise FileExistsError(f"{str(path)!r} exists; use --force (force=True) to overwrite it")
 
 
-def _known_suffix(path: Path) -> str:
+def _known_suffix(path: Path, formats: Sequence[str]) -> str:
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(f"cannot tell the format of {path.name!r}; known are {', '.join(FORMATS)}")
+    if suffix not in formats:
+        raise ValueError(f"{path.name!r} must end in {' or '.join(formats)}")
     return suffix
 
 

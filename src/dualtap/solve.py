@@ -126,7 +126,7 @@ def solve(
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is dealt with below
             new, info = scheme.step(state)
             m = _damped(new.m, state.m, info.stiffness, damping)
-        finite = _finite(new, info.residual)
+        finite = _finite(new) & np.isfinite(info.residual) & np.isfinite(info.stiffness)
         done = finite & (info.residual < tol)
         n_guarded[active] += info.guarded
         if iteration == max_iter or done.any() or not finite.all():
@@ -189,10 +189,13 @@ def _damped(
     return mixed
 
 
-def _finite(state: State, residual: FloatArray) -> NDArray[np.bool_]:
-    """Return which students have only finite numbers in their state."""
+def _finite(state: State) -> NDArray[np.bool_]:
+    """Return which students have only finite numbers in their state, m aside.
+
+    The residual speaks for m, and is cheaper to look at.
+    """
     arrays: Any = state  # a NamedTuple, which no protocol can spell
-    finite: NDArray[np.bool_] = np.isfinite(residual)  # speaks for m
+    finite = np.ones(len(state.m), dtype=np.bool_)
     for x in arrays:
         if x is not state.m:
             finite &= np.isfinite(x).reshape(len(x), -1).all(axis=1)
