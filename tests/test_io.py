@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualtap as dt
-from dualtap.io import atomic_write, check_free, read_samples, write_samples
+from dualtap._files import atomic_write, check_free
+from dualtap.io import read_samples, write_samples
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from dualtap import metrics
 from dualtap.hopfield import HopfieldModel
 from dualtap.io import load, save
+from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
 from dualtap.spins import as_spins
 
@@ -11,6 +12,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DualTAP",
     "HopfieldModel",
+    "HopfieldRBM",
     "__version__",
     "as_spins",
     "load",

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
+
+
+class Advance(Protocol):
+    """What :func:`progress` yields."""
+
+    def __call__(self, n: int, note: str = "") -> None:
+        """Move the bar on by ``n`` and show a note beside it."""
+        ...
+
+
+def _unseen(n: int, note: str = "") -> None:
+    pass
 
 
 @contextmanager
-def progress(description: str, total: int | None, enabled: bool) -> Iterator[Callable[[int], None]]:
-    """Yield ``advance(n)``; a Rich bar when ``enabled`` and stderr is a terminal."""
+def progress(description: str, total: int | None, enabled: bool) -> Iterator[Advance]:
+    """Yield ``advance(n, note)``; a Rich bar when ``enabled`` and stderr is a terminal."""
     if not enabled:
-        yield lambda n: None
+        yield _unseen
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -21,7 +34,12 @@ def progress(description: str, total: int | None, enabled: bool) -> Iterator[Cal
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda n: bar.advance(task, n)
+        task = bar.add_task(description, total=total, note="")
+
+        def advance(n: int, note: str = "") -> None:
+            bar.update(task, advance=n, note=note)
+
+        yield advance

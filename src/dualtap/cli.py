@@ -101,8 +101,8 @@ def demo(
     Nothing but the samples is given to the recovery: neither the number of patterns nor the
     temperature.
     """
+    from dualtap._files import atomic_write, check_free
     from dualtap.hopfield import HopfieldModel
-    from dualtap.io import atomic_write, check_free
     from dualtap.plots import check_format, recovery_figure
     from dualtap.recovery import DualTAP
 
@@ -142,8 +142,9 @@ def sample(
     quiet: Quiet = False,
 ) -> None:
     """Draw samples from a random Hopfield teacher; an .npz keeps the teacher beside them."""
+    from dualtap._files import check_free
     from dualtap.hopfield import HopfieldModel
-    from dualtap.io import FORMATS, check_free, write_samples
+    from dualtap.io import FORMATS, write_samples
 
     check_free(output, force=force, formats=FORMATS)
     teacher = HopfieldModel.random(spins, patterns, beta, random_state=seed)
@@ -198,7 +199,8 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Recover the patterns behind a file of binary samples."""
-    from dualtap.io import MODEL_FORMATS, check_free, read_samples, save
+    from dualtap._files import check_free
+    from dualtap.io import MODEL_FORMATS, read_samples, save
     from dualtap.recovery import DualTAP
     from dualtap.spins import as_spins
 

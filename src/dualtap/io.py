@@ -1,28 +1,21 @@
-"""Files: samples in and out, models in and out. No pickle is ever read or written.
-
-Everything is written to a temporary file in the same folder and renamed when it is complete, so
-that a reader never sees half a file and a failure leaves an older one untouched.
-"""
+"""Files: samples in and out, models in and out. No pickle is ever read or written."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._files import atomic_write, known_suffix, read_arrays, stored_parameters
 from dualtap.hopfield import HopfieldModel
+from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, History
 
-__all__ = ["SampleFile", "atomic_write", "load", "read_samples", "save", "write_samples"]
+__all__ = ["SampleFile", "load", "read_samples", "save", "write_samples"]
 
 FORMATS = (".npz", ".npy", ".csv", ".tsv")
 MODEL_FORMATS = (".npz",)
@@ -76,10 +69,10 @@ def read_samples(path: str | Path) -> SampleFile:
            [nan,  1.]]), names=('tax', 'school'), teacher=None)
     """
     path = Path(path)
-    suffix = _known_suffix(path, FORMATS)
+    suffix = known_suffix(path, FORMATS)
     if suffix in (".csv", ".tsv"):
         return _read_text(path, "," if suffix == ".csv" else "\t")
-    contents = _read_numpy(path)
+    contents = read_arrays(path)
     if isinstance(contents, np.ndarray):
         return SampleFile(contents)
     if "schema" in contents:
@@ -128,7 +121,7 @@ def write_samples(
            [-1, -1]], dtype=int8)
     """
     path = Path(path)
-    suffix = _known_suffix(path, FORMATS)
+    suffix = known_suffix(path, FORMATS)
     with atomic_write(path, force=force) as file:
         if suffix == ".npy":
             np.save(file, X, allow_pickle=False)
@@ -141,13 +134,13 @@ def write_samples(
             np.savetxt(file, X, fmt="%d", delimiter="," if suffix == ".csv" else "\t")
 
 
-def save(model: DualTAP, path: str | Path, *, force: bool = False) -> None:
+def save(model: DualTAP | HopfieldRBM, path: str | Path, *, force: bool = False) -> None:
     """Write a fitted model to an ``.npz`` file that :func:`load` reads back.
 
     Parameters
     ----------
-    model : DualTAP
-        Fitted.
+    model : DualTAP or HopfieldRBM
+        Fitted. The file of an RBM holds the whole training run: ``fit`` can go on from it.
     path : str or Path
         Ends in ``.npz``.
     force : bool
@@ -168,10 +161,11 @@ def save(model: DualTAP, path: str | Path, *, force: bool = False) -> None:
 
     check_is_fitted(model)
     path = Path(path)
-    _known_suffix(path, MODEL_FORMATS)
-    parameters = model.get_params()
-    if not isinstance(parameters["random_state"], (int, type(None))):
-        parameters["random_state"] = None  # a generator has moved on; its state explains nothing
+    known_suffix(path, MODEL_FORMATS)
+    if isinstance(model, HopfieldRBM):
+        model.write(path, force=force)
+        return
+    parameters = stored_parameters(model)
     arrays = {f"history_{name}": value for name, value in asdict(model.history_).items()}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = model.feature_names_in_.astype(str)
@@ -189,8 +183,8 @@ def save(model: DualTAP, path: str | Path, *, force: bool = False) -> None:
         )
 
 
-def load(path: str | Path) -> DualTAP:
-    """Read a model written by :func:`save`.
+def load(path: str | Path) -> DualTAP | HopfieldRBM:
+    """Read a model written by :func:`save`, or a checkpoint of :meth:`HopfieldRBM.fit`.
 
     Parameters
     ----------
@@ -198,14 +192,16 @@ def load(path: str | Path) -> DualTAP:
 
     Returns
     -------
-    DualTAP
+    DualTAP or HopfieldRBM
         Fitted.
     """
     path = Path(path)
-    _known_suffix(path, MODEL_FORMATS)
-    contents = _read_numpy(path)
+    known_suffix(path, MODEL_FORMATS)
+    contents = read_arrays(path)
     if not isinstance(contents, dict) or "schema" not in contents:
         raise ValueError(f"{path} is not a dualtap model; `dualtap fit` writes them")
+    if "kind" in contents and contents["kind"] == "rbm":
+        return HopfieldRBM.read(path)
     schema = int(contents["schema"])
     if schema != MODEL_SCHEMA:
         raise ValueError(
@@ -238,80 +234,6 @@ def _provenance(parameters: dict[str, Any]) -> NDArray[np.str_]:
     from dualtap import __version__
 
     return np.array(json.dumps({"dualtap": __version__, "parameters": parameters}))
-
-
-@contextmanager
-def atomic_write(path: Path, *, force: bool = False) -> Iterator[IO[bytes]]:
-    """Yield a file that becomes ``path`` when the block ends well, and vanishes when not.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from dualtap.io import atomic_write
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "note.txt")
-    >>> with atomic_write(path) as file:
-    ...     _ = file.write(b"whole or not at all")
-    >>> path.read_text()
-    'whole or not at all'
-    """
-    check_free(path, force=force)
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False
-    ) as file:
-        try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(file.name).chmod(0o666 & ~umask)  # temporary files are private; results are not
-            check_free(path, force=force)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-def check_free(path: Path, *, force: bool = False, formats: Sequence[str] = ()) -> None:
-    """Raise if ``path`` cannot be written to, or not in these formats; call it before long work.
-
-    Examples
-    --------
-    >>> import pathlib
-    >>> from dualtap.io import check_free
-    >>> check_free(pathlib.Path("nowhere", "model.npz"))
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: there is no folder 'nowhere' to write 'model.npz' into
-    """
-    if formats:
-        _known_suffix(path, formats)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(path.parent)!r} to write {path.name!r} into"
-        )
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder")
-    if path.exists() and not force:
-        raise FileExistsError(f"{str(path)!r} exists; use --force (force=True) to overwrite it")
-
-
-def _known_suffix(path: Path, formats: Sequence[str]) -> str:
-    suffix = path.suffix.lower()
-    if suffix not in formats:
-        raise ValueError(f"{path.name!r} must end in {' or '.join(formats)}")
-    return suffix
-
-
-def _read_numpy(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return {name: loaded[name] for name in loaded.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a readable {path.suffix} file: {error}") from None
 
 
 def _read_text(path: Path, delimiter: str) -> SampleFile:

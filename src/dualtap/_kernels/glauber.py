@@ -10,30 +10,11 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.xoshiro import draw
+
 Array = Any  # Numba infers the types; the docstrings say them
 
 _u32 = np.uint32
-
-
-@njit(inline="always")
-def _rotate(x: Any, k: int) -> Any:
-    return _u32(_u32(x << _u32(k)) | (x >> _u32(32 - k)))
-
-
-@njit(inline="always")
-def _draw(generator: Array, word: Array) -> None:
-    """One 32-bit word a lane from xoshiro128++."""
-    for lane in range(word.shape[0]):
-        a, b = generator[0, lane], generator[1, lane]
-        c, d = generator[2, lane], generator[3, lane]
-        word[lane] = _u32(_rotate(_u32(a + d), 7) + a)
-        t = _u32(b << _u32(9))
-        c ^= a
-        d ^= b
-        generator[1, lane] = b ^ c
-        generator[0, lane] = a ^ d
-        generator[2, lane] = c ^ t
-        generator[3, lane] = _rotate(d, 11)
 
 
 @njit(inline="always")
@@ -111,7 +92,7 @@ def _break_ties(
         threshold = against[int(min(abs(h), top))]
         if word[lane] != _u32(threshold >> np.uint64(32)):
             continue
-        _draw(generator[:, lane : lane + 1], second)
+        draw(generator[:, lane : lane + 1], second)
         aligned = np.int8(1) if h >= np.float32(0) else np.int8(-1)
         new = np.int8(-aligned) if second[0] < _u32(threshold) else aligned
         change[lane] += np.float32(np.int8(new - s[i, lane]))
@@ -159,7 +140,7 @@ def glauber_sweeps(
         j = 0
         for sweep in range(n_sweeps):
             for i in range(n_spins):
-                _draw(generator, word)
+                draw(generator, word)
                 _fields(patterns, overlaps, s, i, j, change, field)
                 if _settle(s, i, field, high, word, change) > 0:
                     _break_ties(s, i, field, against, word, change, generator)

@@ -1,0 +1,102 @@
+"""Chains of an RBM: what training and sampling need between the model and the kernel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.rbm.model import RBM
+
+_LANES = 32  # of the kernel; repeated here because importing it starts Numba
+
+
+class Chains(NamedTuple):
+    """Spins of shape (n_chains, n_spins), float32 ±1 or 0, and each chain's generator."""
+
+    spins: NDArray[np.float32]
+    generators: NDArray[np.uint32]
+
+
+def seeded_generators(n_chains: int, rng: np.random.Generator) -> NDArray[np.uint32]:
+    """Return generator states for as many chains, (n_chains, 4, lanes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.gibbs import seeded_generators
+    >>> seeded_generators(2, np.random.default_rng(0)).shape
+    (2, 4, 32)
+    """
+    words = rng.integers(0, 2**32, size=(n_chains, 4, _LANES), dtype=np.uint32)
+    words[:, 0] |= ~words.any(axis=1)  # the all-zero state is a fixed point of xoshiro
+    return words
+
+
+def random_chains(n_chains: int, n_spins: int, rng: np.random.Generator) -> Chains:
+    """Return chains that start at random spins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.gibbs import random_chains
+    >>> random_chains(3, 50, np.random.default_rng(0)).spins.shape
+    (3, 50)
+    """
+    spins = rng.choice(np.array([-1, 1], dtype=np.float32), size=(n_chains, n_spins))
+    return Chains(spins, seeded_generators(n_chains, rng))
+
+
+def advance(
+    model: RBM, chains: Chains, n_steps: int, held: NDArray[np.float32] | None = None
+) -> Chains:
+    """Return the chains after ``n_steps`` block Gibbs steps; the given ones stay as they are.
+
+    Parameters
+    ----------
+    model : RBM
+    chains : Chains
+    n_steps : int
+        Each draws all hidden units, then all visible ones.
+    held : array of shape (n_chains, n_spins), optional
+        ±1 where a spin keeps this value, 0 where it is sampled.
+
+    Returns
+    -------
+    Chains
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.gibbs import advance, random_chains
+    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> model = RBM(np.zeros((1, 50)), np.full(50, 100.0), GaussianPrior())
+    >>> chains = random_chains(3, 50, np.random.default_rng(0))
+    >>> bool((advance(model, chains, 1).spins == 1).all())
+    True
+    """
+    from dualtap._kernels.gibbs import gibbs_steps
+
+    spins, generators = _padded(chains.spins), chains.generators.copy()
+    gibbs_steps(
+        spins,
+        np.empty((0, spins.shape[1]), dtype=np.float32) if held is None else _padded(held),
+        _padded(model.weights),
+        _padded(model.fields[None])[0],
+        generators,
+        n_steps,
+        model.prior.name == "binary",
+    )
+    return Chains(np.ascontiguousarray(spins[:, : model.n_spins]), generators)
+
+
+def _padded(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return a float32 copy with the columns filled up with zeros to a multiple of the lanes.
+
+    A unit without weights is sampled like the others and touches none of them.
+    """
+    n_rows, n_columns = rows.shape
+    padded = np.zeros((n_rows, -(-n_columns // _LANES) * _LANES), dtype=np.float32)
+    padded[:, :n_columns] = rows
+    return padded

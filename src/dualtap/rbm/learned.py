@@ -1,0 +1,268 @@
+"""What a trained RBM can be asked: hidden means, scores, samples, couplings, patterns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dualtap._files import stored_parameters
+from dualtap._random import RandomState, as_generator
+from dualtap.rbm.gibbs import Chains, advance, seeded_generators
+from dualtap.rbm.likelihood import LogPartition, log_likelihood, log_partition
+from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
+from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors, pseudo_likelihood
+from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
+from dualtap.spins import Spins, as_spins
+
+
+class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The part of :class:`HopfieldRBM` that follows from a training run, whoever made it."""
+
+    hidden: Hidden
+    beta: float | None
+    components_: NDArray[np.float32]
+    fields_: NDArray[np.float32]
+    _run: Run
+    _found: Patterns | None
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the means of the hidden units given each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            Missing entries take no part.
+
+        Returns
+        -------
+        array of shape (n_samples, n_hidden)
+        """
+        check_is_fitted(self)
+        return self.model().hidden_means(self._validate(X).values)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return the exact mean log pseudo-likelihood per spin of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            Missing entries take no part.
+        y : ignored
+
+        Returns
+        -------
+        float
+            -log 2 for a fair coin, 0 for certainty.
+        """
+        check_is_fitted(self)
+        return pseudo_likelihood(self.model(), self._validate(X).values)
+
+    def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
+        """Return log Z with its error: exact for few units, else annealed.
+
+        Parameters
+        ----------
+        random_state : int, RandomState, Generator or None
+        **options
+            ``n_temperatures`` and ``n_chains`` of
+            :func:`dualtap.rbm.likelihood.annealed_log_partition`.
+
+        Returns
+        -------
+        LogPartition
+        """
+        check_is_fitted(self)
+        return log_partition(self.model(), random_state=random_state, **options)
+
+    def log_likelihood(self, X: Any, partition: LogPartition | None = None) -> float:
+        """Return the mean log-likelihood of complete samples, in nats per sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            Without missing entries.
+        partition : LogPartition, optional
+            From :meth:`log_partition`, which is called with ``random_state=0`` when it is not
+            given. Its error is the error of this.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        spins = self._validate(X)
+        return log_likelihood(self.model(), spins.values, partition or self.log_partition(0))
+
+    def sample(
+        self, n_samples: int = 1, *, n_steps: int = 100, random_state: RandomState = None
+    ) -> NDArray[np.int8]:
+        """Draw samples by block Gibbs steps that start where the chains of training ended.
+
+        Parameters
+        ----------
+        n_samples : int
+        n_steps : int
+            Steps from the chain's end to the sample. Chains seldom pass from a pattern to
+            another, so samples from the same chain stay near the same pattern.
+        random_state : int, RandomState, Generator or None
+
+        Returns
+        -------
+        array of shape (n_samples, n_spins), int8 ±1
+        """
+        check_is_fitted(self)
+        if n_samples < 1 or n_steps < 1:
+            raise ValueError(
+                f"n_samples and n_steps must be at least 1, got {n_samples} and {n_steps}"
+            )
+        rng = as_generator(random_state)
+        ends = self._run.state.chains.spins
+        order = np.resize(rng.permutation(len(ends)), n_samples)
+        chains = Chains(ends[order], seeded_generators(n_samples, rng))
+        return advance(self.model(), chains, n_steps).spins.astype(np.int8)
+
+    def couplings(self) -> FloatArray:
+        r"""Return :math:`J = W^\top W / \beta`, with ``beta_`` for β.
+
+        Returns
+        -------
+        array of shape (n_spins, n_spins)
+            The diagonal is that of the product; it does not act on ±1 spins.
+        """
+        check_is_fitted(self)
+        J: FloatArray = self.components_.T @ (self.components_ / np.float32(self.beta_))
+        return J
+
+    def mode_errors(self, X: Any, n_modes: int = 20) -> NDArray[np.float64]:
+        r"""Return :math:`t_\alpha` of the first modes of X: what the weights miss of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+        n_modes : int
+
+        Returns
+        -------
+        array of shape (n_modes,)
+            1 for a mode outside the span of the weights, 0 inside. Weights span N_h of N
+            directions, so a random mode has about :math:`\sqrt{1 - N_h/N}`.
+        """
+        check_is_fitted(self)
+        return mode_errors(self.components_, data_modes(self._validate(X).values, n_modes))
+
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the training run to an ``.npz`` file; :func:`dualtap.save` calls this.
+
+        Parameters
+        ----------
+        path : str or Path
+        force : bool
+            Overwrite an existing file.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        write_run(Path(path), self._run, stored_parameters(self), names, force=force)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read what :meth:`write` or ``fit(checkpoint=...)`` wrote; :func:`dualtap.load` does too.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        HopfieldRBM
+        """
+        run, parameters, names = read_run(Path(path))
+        rbm = cls(**parameters)
+        rbm._keep(run)
+        rbm.n_features_in_ = run.state.weights.shape[1]
+        if names is not None:
+            rbm.feature_names_in_ = names.astype(object)
+        return rbm
+
+    def model(self) -> RBM:
+        """Return the :class:`dualtap.rbm.model.RBM` that was learned."""
+        check_is_fitted(self)
+        return self._run.model(PRIORS[self.hidden])
+
+    @property
+    def history_(self) -> LearningCurve:
+        """What was seen every ``look_every`` updates."""
+        check_is_fitted(self)
+        return self._run.curve
+
+    @property
+    def n_updates_(self) -> int:
+        """Updates made."""
+        check_is_fitted(self)
+        return self._run.update
+
+    @property
+    def stop_reason_(self) -> str:
+        """Why training stopped; empty while it goes on."""
+        check_is_fitted(self)
+        return self._run.stop_reason
+
+    @property
+    def learning_rate_(self) -> float:
+        """The factor of the gradient in use."""
+        check_is_fitted(self)
+        return self._run.learning_rate
+
+    @property
+    def singular_values_(self) -> NDArray[np.float64]:
+        """Singular values of the weights, in descending order."""
+        return self._patterns().singular_values
+
+    @property
+    def n_patterns_(self) -> int:
+        """Number of patterns read off the weights."""
+        return len(self._patterns().patterns)
+
+    @property
+    def patterns_(self) -> NDArray[np.int8]:
+        """Patterns read off the weights."""
+        return self._patterns().patterns
+
+    @property
+    def beta_(self) -> float:
+        """Inverse temperature, given or read off the weights."""
+        return self._patterns().beta if self.beta is None else float(self.beta)
+
+    def _patterns(self) -> Patterns:
+        """Return what the weights tell of patterns; found once, when first asked for."""
+        check_is_fitted(self)
+        if self._found is None:
+            rng = np.random.default_rng([self._run.seed, 1])
+            self._found = patterns_from_weights(self.components_, FIRST_SINGULAR_VALUE, rng)
+        return self._found
+
+    def _keep(self, run: Run) -> None:
+        self._run = run
+        self._found = None
+        self.components_ = run.state.weights
+        self.fields_ = run.state.fields
+
+    def _validate(self, X: Any, reset: bool = False) -> Spins:
+        spins = as_spins(X)
+        named = spins.values if isinstance(X, Spins) else X
+        validate_data(self, named, reset=reset, skip_check_array=True)
+        return spins
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,211 @@
+r"""The model: ±1 visible units, independent hidden units with a prior, couplings between them.
+
+.. math:: P(s, \lambda) \propto \prod_\mu dP(\lambda_\mu)\,
+          \exp\Big(\sum_i b_i s_i + \sum_{\mu i} \lambda_\mu W^\mu_i s_i\Big)
+
+With Gaussian hidden units and :math:`W = \sqrt{\beta/N}\,\xi` the visible units are a Hopfield
+model of the patterns ξ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+FloatArray = NDArray[np.floating[Any]]
+Hidden = Literal["gaussian", "binary"]
+
+_UNITS_PER_LOGARITHM = 8  # few enough for their product to stay within float32
+
+
+class Prior(Protocol):
+    """What the model asks of the law of one hidden unit, given its input x = W·s."""
+
+    @property
+    def name(self) -> Hidden:
+        """What the user calls it."""
+        ...
+
+    def mean(self, x: FloatArray) -> FloatArray:
+        """Return ⟨λ⟩ given the input."""
+        ...
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw λ given the input."""
+        ...
+
+    def log_normalizer(self, x: FloatArray) -> FloatArray:
+        r"""Return :math:`\log\int dP(\lambda)\, e^{\lambda x}`."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """λ ~ N(0, 1), the paper's: given the input, λ ~ N(x, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import GaussianPrior
+    >>> GaussianPrior().log_normalizer(np.array([2.0]))
+    array([2.])
+    """
+
+    name: Hidden = "gaussian"
+
+    def mean(self, x: FloatArray) -> FloatArray:
+        """Return x."""
+        return x
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw from N(x, 1)."""
+        return x + rng.standard_normal(x.shape).astype(x.dtype)
+
+    def log_normalizer(self, x: FloatArray) -> FloatArray:
+        """Return x²/2."""
+        return np.square(x) / 2
+
+
+@dataclass(frozen=True)
+class BinaryPrior:
+    """λ = ±1 with equal odds: given the input, P(λ = 1) = 1 / (1 + exp(-2x)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import BinaryPrior
+    >>> BinaryPrior().mean(np.array([0.0, 100.0]))
+    array([0., 1.])
+    """
+
+    name: Hidden = "binary"
+
+    def mean(self, x: FloatArray) -> FloatArray:
+        """Return tanh x."""
+        return np.tanh(x)
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw ±1."""
+        return _signs(x, rng)
+
+    def log_normalizer(self, x: FloatArray) -> FloatArray:
+        """Return log cosh x."""
+        size = np.abs(x)
+        result: FloatArray = size + np.log1p(np.exp(-2 * size)) - np.log(2).astype(x.dtype)
+        return result
+
+
+PRIORS: dict[Hidden, Prior] = {"gaussian": GaussianPrior(), "binary": BinaryPrior()}
+
+
+@dataclass(frozen=True)
+class RBM:
+    r"""An RBM with given parameters. Spins are ±1; 0 marks an entry without a value.
+
+    An entry without a value takes no part in the inputs of hidden units; sampling gives it one.
+
+    Parameters
+    ----------
+    weights : array of shape (n_hidden, n_spins)
+        W.
+    fields : array of shape (n_spins,)
+        b, of the visible units; zero in the paper.
+    prior : Prior
+        The law of a hidden unit.
+
+    Examples
+    --------
+    A single Gaussian hidden unit makes a Curie-Weiss model:
+
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> model = RBM(np.full((1, 4), 0.5), np.zeros(4), GaussianPrior())
+    >>> model.free_energy(np.array([[1, 1, 1, 1], [1, 1, 1, -1]]))
+    array([-2. , -0.5])
+    """
+
+    weights: FloatArray
+    fields: FloatArray
+    prior: Prior
+
+    @property
+    def n_hidden(self) -> int:
+        """Number of hidden units N_h."""
+        return len(self.weights)
+
+    @property
+    def n_spins(self) -> int:
+        """Number of visible units N."""
+        return int(self.weights.shape[1])
+
+    def inputs(self, s: NDArray[Any]) -> FloatArray:
+        r"""Return the inputs of the hidden units, :math:`x_\mu = \sum_i W^\mu_i s_i`."""
+        x: FloatArray = s.astype(self.weights.dtype, copy=False) @ self.weights.T
+        return x
+
+    def energy(self, s: NDArray[Any], hidden: FloatArray) -> FloatArray:
+        r"""Return :math:`E(s, \lambda) = -b\cdot s - \sum_\mu \lambda_\mu x_\mu` of each row.
+
+        The prior of the hidden units is a measure of its own, not a part of the energy.
+        """
+        result: FloatArray = -(s @ self.fields) - np.sum(hidden * self.inputs(s), axis=1)
+        return result
+
+    def free_energy(self, s: NDArray[Any]) -> FloatArray:
+        r"""Return :math:`F(s) = -b\cdot s - \sum_\mu \log\int dP(\lambda)e^{\lambda x_\mu}`."""
+        result: FloatArray = -(s @ self.fields) - self.prior.log_normalizer(self.inputs(s)).sum(
+            axis=1
+        )
+        return result
+
+    def hidden_means(self, s: NDArray[Any]) -> FloatArray:
+        """Return ⟨λ⟩ given the spins, of shape (n_samples, n_hidden)."""
+        return self.prior.mean(self.inputs(s))
+
+    def sample_hidden(self, s: NDArray[Any], rng: np.random.Generator) -> FloatArray:
+        """Draw the hidden units given the spins."""
+        return self.prior.sample(self.inputs(s), rng)
+
+    def visible_fields(self, hidden: FloatArray) -> FloatArray:
+        r"""Return the fields on spins given the hidden units, :math:`b_i + \lambda\cdot W_i`."""
+        result: FloatArray = hidden @ self.weights + self.fields
+        return result
+
+    def visible_means(self, hidden: FloatArray) -> FloatArray:
+        """Return ⟨s⟩ given the hidden units, the tanh of their fields."""
+        return np.tanh(self.visible_fields(hidden))
+
+    def sample_visible(self, hidden: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw the spins given the hidden units."""
+        return _signs(self.visible_fields(hidden), rng)
+
+    def aligned_fields(self, s: NDArray[Any]) -> FloatArray:
+        r"""Return :math:`s_i h_i`, where :math:`P(s_i | s_{\setminus i}) = 1/(1+e^{-2 s_i h_i})`.
+
+        Exact: half the rise of the free energy when spin i alone is turned. For Gaussian hidden
+        units :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`; for ±1 ones the rise of
+        :math:`\log\cosh x_\mu` is :math:`-\log(\cosh 2W^\mu_i - s_i \tanh x_\mu \sinh 2W^\mu_i)`.
+        """
+        s = s.astype(self.weights.dtype, copy=False)
+        W, x = self.weights, self.inputs(s)
+        if self.prior.name == "gaussian":
+            gaussian: FloatArray = s * (x @ W + self.fields) - np.square(W).sum(axis=0)
+            return gaussian
+        aligned: FloatArray = s * self.fields
+        for first in range(0, self.n_hidden, _UNITS_PER_LOGARITHM):
+            odds = np.ones_like(s)
+            units = slice(first, first + _UNITS_PER_LOGARITHM)
+            for w, t in zip(2 * W[units], np.tanh(x).T[units], strict=True):
+                odds *= np.cosh(w) - s * (t[:, None] * np.sinh(w))
+            aligned -= np.log(odds) / 2
+        return aligned
+
+
+def _signs(field: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw ±1 with P(+1) = 1 / (1 + exp(-2 field))."""
+    up = rng.random(field.shape) < expit(2 * field)
+    return np.where(up, 1, -1).astype(field.dtype)

@@ -1,0 +1,288 @@
+r"""What to watch while an RBM learns: pseudo-likelihood both ways, singular values, data modes.
+
+Every pseudo-likelihood here is a mean **per spin**: -log 2 for a coin, 0 for certainty. The
+paper's :math:`\mathcal S` sums over spins; it is N times these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import svds
+
+from dualtap.hopfield import HopfieldModel
+from dualtap.metrics import coupling_error
+from dualtap.rbm.model import RBM, FloatArray
+
+_BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
+_WINDOW = 0.1
+_FLAT = 0.03
+_LEAST_RISE = 1e-3
+_SILENT = 1 / 3
+
+
+def pseudo_likelihood(model: RBM, X: NDArray[Any]) -> float:
+    r"""Return the exact mean log pseudo-likelihood per spin.
+
+    .. math:: \frac1{MN}\sum_{a,i} \log P(s_i^a \,|\, s^a_{\setminus i}),
+              \qquad P(s_i | s_{\setminus i}) = \frac1{1+e^{-2 s_i h_i}}.
+
+    Missing entries take no part: neither in the mean nor in the fields of others.
+
+    Parameters
+    ----------
+    model : RBM
+    X : array of shape (n_samples, n_spins), ±1 with 0 for missing
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.monitors import pseudo_likelihood
+    >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
+    >>> round(pseudo_likelihood(model, np.array([[1, -1, 1]])), 4)
+    -0.6931
+    """
+    return _mean_log_sigmoid(X, model.aligned_fields)
+
+
+def pseudo_likelihood_one_step(model: RBM, X: NDArray[Any], rng: np.random.Generator) -> float:
+    r"""Return the paper's one-step Monte Carlo estimate of the same, per spin.
+
+    One :math:`\lambda \sim P(\lambda | s^a)` for each sample, then the mean of
+    :math:`\log P(s_i^a | \lambda)`. Here λ has seen s_i itself, and the mean is outside the
+    logarithm: the estimate is biased, and the gap stays when samples are many.
+
+    Parameters
+    ----------
+    model : RBM
+    X : array of shape (n_samples, n_spins), ±1 with 0 for missing
+    rng : Generator
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.monitors import pseudo_likelihood_one_step
+    >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
+    >>> X = np.array([[1, -1, 1]])
+    >>> round(pseudo_likelihood_one_step(model, X, np.random.default_rng(0)), 4)
+    -0.6931
+    """
+    return _mean_log_sigmoid(X, lambda s: s * model.visible_fields(model.sample_hidden(s, rng)))
+
+
+def _mean_log_sigmoid(
+    X: NDArray[Any], aligned_fields: Callable[[NDArray[Any]], FloatArray]
+) -> float:
+    """Return the mean of log 1/(1 + exp(-2 s_i h_i)) over observed entries."""
+    total, count = 0.0, 0
+    rows = max(1, _BLOCK_ENTRIES // X.shape[1])
+    for first in range(0, len(X), rows):
+        s = X[first : first + rows]
+        aligned = aligned_fields(s)
+        size = np.abs(aligned)
+        # NumPy vectorises exp and log for float32; its log1p and logaddexp are ten times slower.
+        losses = np.log(1 + np.exp(-2 * size)) + (size - aligned)
+        total += float(losses.sum(dtype=np.float64, where=s != 0))
+        count += int(np.count_nonzero(s))
+    if count == 0:
+        raise ValueError("X has no observed entry")
+    return -total / count
+
+
+def singular_values(weights: FloatArray) -> NDArray[np.float64]:
+    """Return the singular values of W in descending order, by way of the N_h × N_h matrix WWᵀ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import singular_values
+    >>> singular_values(np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 4.0]]))
+    array([4., 3.])
+    """
+    W = weights.astype(np.float64)
+    squares = np.linalg.eigvalsh(W @ W.T)[::-1]
+    values: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0))
+    return values
+
+
+def data_modes(X: NDArray[Any], n_modes: int) -> NDArray[np.float64]:
+    """Return the first singular vectors of the data over spins, (n_modes, n_spins).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import data_modes
+    >>> np.abs(data_modes(np.array([[1, 1, -1, -1], [-1, -1, 1, 1]]), 1))
+    array([[0.5, 0.5, 0.5, 0.5]])
+    """
+    if not 1 <= n_modes <= min(X.shape):
+        raise ValueError(f"n_modes must be from 1 to {min(X.shape)} for data of shape {X.shape}")
+    S = X.astype(np.float64)
+    if n_modes >= min(X.shape) - 1:
+        return np.linalg.svd(S, full_matrices=False)[2][:n_modes]
+    modes = svds(S, k=n_modes, v0=np.ones(min(X.shape)))[2]
+    return modes[::-1]
+
+
+def mode_errors(weights: FloatArray, modes: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Return what the weights miss of each data mode.
+
+    .. math:: t_\alpha = \sum_i |e^\alpha_i| \Big/ \sum_i |u^{\alpha,D}_i|,
+              \qquad e^\alpha = u^{\alpha,D} - \sum_\mu (u^{\mu,W}\cdot u^{\alpha,D})\, u^{\mu,W}
+
+    with the singular vectors of W over spins: 1 for a mode outside their span, 0 inside.
+
+    Parameters
+    ----------
+    weights : array of shape (n_hidden, n_spins)
+    modes : array of shape (n_modes, n_spins)
+        From :func:`data_modes`.
+
+    Returns
+    -------
+    array of shape (n_modes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import mode_errors
+    >>> mode_errors(np.array([[2.0, 0.0, 0.0]]), np.eye(3)[:2])
+    array([0., 1.])
+    """
+    basis, _ = np.linalg.qr(weights.T.astype(np.float64))
+    rest = modes - (modes @ basis) @ basis.T
+    errors: NDArray[np.float64] = np.abs(rest).sum(axis=1) / np.abs(modes).sum(axis=1)
+    return errors
+
+
+def weights_error(weights: FloatArray, teacher: HopfieldModel) -> float:
+    r"""Return the relative error of :math:`J^r = W^\top W / \beta` at the teacher's β.
+
+    The paper's ε is this divided by N(N-1)/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.hopfield import HopfieldModel
+    >>> from dualtap.rbm.monitors import weights_error
+    >>> teacher = HopfieldModel.random(100, 2, beta=2.0, random_state=0)
+    >>> round(weights_error(np.sqrt(2.0 / 100) * teacher.patterns, teacher), 6)
+    0.0
+    """
+    factors = np.sqrt(weights.shape[1] / teacher.beta) * weights
+    return coupling_error(factors, teacher.patterns).relative
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """What was seen at each look, from the start on.
+
+    Attributes
+    ----------
+    update : array of shape (looks,), int
+        Updates made before the look.
+    pseudo_likelihood : array of shape (looks,)
+        Exact, per spin, over the same few training samples each time.
+    pseudo_likelihood_one_step : array of shape (looks,)
+        The paper's estimate of it, per spin.
+    error : array of shape (looks,)
+        Relative error of the couplings; NaN when no teacher was given.
+    singular_values : array of shape (looks, n_hidden)
+    """
+
+    update: NDArray[np.int64]
+    pseudo_likelihood: NDArray[np.float64]
+    pseudo_likelihood_one_step: NDArray[np.float64]
+    error: NDArray[np.float64]
+    singular_values: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, n_hidden: int) -> LearningCurve:
+        """Return the curve before the first look."""
+        none = np.empty(0)
+        return cls(np.empty(0, dtype=np.int64), none, none, none, np.empty((0, n_hidden)))
+
+    def after_look(
+        self,
+        update: int,
+        model: RBM,
+        X: NDArray[Any],
+        rng: np.random.Generator,
+        teacher: HopfieldModel | None,
+    ) -> LearningCurve:
+        """Measure everything and return the curve with it."""
+        seen = (
+            update,
+            pseudo_likelihood(model, X),
+            pseudo_likelihood_one_step(model, X, rng),
+            np.nan if teacher is None else weights_error(model.weights, teacher),
+            singular_values(model.weights),
+        )
+        columns = (getattr(self, column.name) for column in fields(self))
+        return LearningCurve(
+            *(np.append(old, [new], axis=0) for old, new in zip(columns, seen, strict=True))
+        )
+
+    def __str__(self) -> str:
+        if not len(self.update):
+            return ""
+        error = "" if np.isnan(self.error[-1]) else f"  error of J {self.error[-1]:.3f}"
+        return f"S {self.pseudo_likelihood[-1]:.4f}{error}"
+
+    def is_flat(self) -> bool:
+        """Tell whether the pseudo-likelihood has stopped rising; see :func:`flat_from`."""
+        return flat_from(self.update, self.pseudo_likelihood, self.singular_values) is not None
+
+
+def flat_from(
+    update: NDArray[np.int64],
+    likelihood: NDArray[np.float64],
+    singular_values: NDArray[np.float64],
+) -> int | None:
+    """Return the first look at which learning is over, or None.
+
+    Over the last tenth of the updates the likelihood rose by less than 3 % of its whole rise,
+    which is at least 0.001; and no singular value below a third of the largest grew by more than
+    a tenth: such a mode does not act yet, but will.
+
+    Parameters
+    ----------
+    update : array of shape (looks,)
+    likelihood : array of shape (looks,)
+    singular_values : array of shape (looks, n_hidden)
+
+    Returns
+    -------
+    int or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import flat_from
+    >>> update = np.arange(0, 500, 10)
+    >>> rising = np.tanh(update / 100)
+    >>> int(update[flat_from(update, rising, rising[:, None])])
+    180
+    """
+    rise = likelihood - likelihood[0]
+    before = np.searchsorted(update, (1 - _WINDOW) * update, side="right") - 1
+    begun = (rise > _LEAST_RISE) & (before < np.arange(len(update)))
+    still = rise - rise[before] < _FLAT * rise
+    small = singular_values < _SILENT * singular_values[:, :1]
+    on_their_way = small & (singular_values > (1 + _WINDOW) * singular_values[before])
+    flat = begun & still & ~on_their_way.any(axis=1)
+    return int(np.argmax(flat)) if flat.any() else None

@@ -1,0 +1,157 @@
+r"""One training step: persistent or plain contrastive divergence, gradient ascent.
+
+.. math:: W \leftarrow W + \eta\,
+          (\langle \lambda s \rangle_{data} - \langle \lambda s \rangle_{model})
+
+The first mean is over a mini-batch; the second over Markov chains of T block Gibbs steps, which
+go on from update to update (PCD) or start at the mini-batch each time (CD).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.rbm.gibbs import Chains, advance
+from dualtap.rbm.model import RBM, FloatArray, Prior
+
+Estimate = Literal["pcd", "cd"]
+
+_LARGEST_STRENGTH = 50.0
+
+
+class Gradient(NamedTuple):
+    """Derivatives of the mean log-likelihood, shaped like the parameters."""
+
+    weights: FloatArray
+    fields: FloatArray
+
+
+class Training(NamedTuple):
+    """Everything the next update needs: two equal states have equal futures."""
+
+    weights: NDArray[np.float32]
+    fields: NDArray[np.float32]
+    velocity: Gradient
+    chains: Chains
+    imputing: NDArray[np.uint32]
+    """Generators of the chains that sample missing entries of the mini-batch."""
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """How parameters are moved.
+
+    Attributes
+    ----------
+    learning_rate : float
+        η, the factor of the gradient of the mean log-likelihood per sample.
+    fields_rate : float
+        The same for visible fields; 0 leaves them as they are.
+    n_steps : int
+        T, block Gibbs steps an update.
+    estimate : {"pcd", "cd"}
+    momentum : float
+        Share of the last change that is repeated.
+    weight_decay : float
+        Strength of the pull of weights to zero, subtracted from the gradient as decay × W.
+    centering : bool
+        Subtract from hidden units their mean before correlating them with spins.
+    """
+
+    learning_rate: float
+    fields_rate: float = 0.0
+    n_steps: int = 10
+    estimate: Estimate = "pcd"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    centering: bool = False
+
+
+def gradient(
+    model: RBM, data: NDArray[np.float32], fantasy: NDArray[np.float32], centering: bool = False
+) -> Gradient:
+    r"""Return the difference of :math:`\langle\lambda s\rangle` and of ⟨s⟩ between two samples.
+
+    Hidden units enter by their conditional means, which have the same expectation as samples and
+    less noise. Centring replaces λ by λ - ν, with ν the mean of ⟨λ⟩ over both samples: the
+    gradient in the coordinates :math:`b' = b + W^\top\nu`, where fields and weights interfere
+    less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.pcd import gradient
+    >>> model = RBM(np.array([[1.0, 0.0]]), np.zeros(2), GaussianPrior())
+    >>> gradient(model, np.array([[1.0, 1.0]]), np.array([[1.0, -1.0]]))
+    Gradient(weights=array([[0., 2.]]), fields=array([0., 2.]))
+    """
+    up, down = model.hidden_means(data), model.hidden_means(fantasy)
+    center = (up.mean(axis=0) + down.mean(axis=0)) / 2 if centering else np.zeros(1, up.dtype)
+    weights = (up - center).T @ data / len(data) - (down - center).T @ fantasy / len(fantasy)
+    fields = data.mean(axis=0) - fantasy.mean(axis=0)
+    return Gradient(weights, fields - center @ weights if centering else fields)
+
+
+def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) -> Training:
+    """Return the state after one update on a mini-batch, ±1 with 0 for missing entries."""
+    model = RBM(state.weights, state.fields, prior)
+    data = Chains(batch.astype(np.float32), state.imputing[: len(batch)])
+    imputing = state.imputing
+    if not batch.all():
+        data = advance(model, data, how.n_steps, held=data.spins)
+        imputing = np.concatenate([data.generators, state.imputing[len(batch) :]])
+
+    chains = state.chains
+    if how.estimate == "cd":
+        chains = Chains(data.spins, chains.generators[: len(batch)])
+    moved = advance(model, chains, how.n_steps)
+
+    slope = gradient(model, data.spins, moved.spins, how.centering)
+    velocity = Gradient(
+        how.momentum * state.velocity.weights
+        + how.learning_rate * (slope.weights - how.weight_decay * state.weights),
+        how.momentum * state.velocity.fields + how.fields_rate * slope.fields,
+    )
+    rest = state.chains.generators[len(moved.generators) :]
+    return Training(
+        weights=(state.weights + velocity.weights).astype(np.float32, copy=False),
+        fields=(state.fields + velocity.fields).astype(np.float32, copy=False),
+        velocity=velocity,
+        chains=Chains(moved.spins, np.concatenate([moved.generators, rest])),
+        imputing=imputing,
+    )
+
+
+def strength(weights: FloatArray, prior: Prior) -> float:
+    """Return the mean size of the field that one hidden unit can put on a spin.
+
+    A Gaussian unit answers a state along its weights with λ = W·s, so the field is ‖W^μ‖² in the
+    units of β; a ±1 unit puts on W^μ_i itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import GaussianPrior
+    >>> from dualtap.rbm.pcd import strength
+    >>> strength(np.full((3, 32), 0.25), GaussianPrior())
+    2.0
+    """
+    square = float(np.mean(np.square(weights), dtype=np.float64))
+    return square * weights.shape[1] if prior.name == "gaussian" else math.sqrt(square)
+
+
+def has_diverged(state: Training, prior: Prior) -> bool:
+    """Tell whether the last update has left the realm of models of data.
+
+    A field of 50 makes errors of e^-100: no data ask for it, and a rate that is too large passes
+    it within an update or two of its first overshoot.
+    """
+    return not strength(state.weights, prior) < _LARGEST_STRENGTH or not bool(
+        np.isfinite(state.fields).all()
+    )

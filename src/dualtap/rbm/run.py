@@ -1,0 +1,290 @@
+"""A training run at one moment: all that its future depends on, in memory and in a file.
+
+Runs are values: an update makes a new one. Whoever stops between two of them, by Ctrl-C, by a
+crash or by the end of a budget, holds a run that goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from dualtap._files import atomic_write, known_suffix, read_arrays
+from dualtap._threads import one_blas_thread
+from dualtap.hopfield import HopfieldModel
+from dualtap.rbm.gibbs import Chains, random_chains, seeded_generators
+from dualtap.rbm.model import RBM, Prior
+from dualtap.rbm.monitors import LearningCurve
+from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step
+
+SCHEMA = 1
+_WATCHED_SAMPLES = 64
+_MOST_SAMPLES = 1000
+FIRST_SINGULAR_VALUE = 0.03  # of the weights; far below one, where they begin to matter
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run at one moment.
+
+    Attributes
+    ----------
+    state : Training
+    curve : LearningCurve
+    update : int
+        Updates made.
+    seed : int
+        Of the order of samples and of the looks; chains own their generators.
+    learning_rate, fields_rate : float
+        The factors in use, also when they were chosen from the data.
+    data : str
+        Fingerprint of the samples.
+    stop_reason : str
+        "flat", "max_updates", "diverged" or "callback"; "" while it goes on.
+    """
+
+    state: Training
+    curve: LearningCurve
+    update: int
+    seed: int
+    learning_rate: float
+    fields_rate: float
+    data: str
+    stop_reason: str = ""
+
+    def model(self, prior: Prior) -> RBM:
+        """Return the RBM as it is now."""
+        return RBM(self.state.weights, self.state.fields, prior)
+
+    def after_update(self, batch: NDArray[np.int8], prior: Prior, how: Ascent) -> Run:
+        """Return the run one update later, or where it is and stopped if that diverges."""
+        with np.errstate(over="ignore", invalid="ignore"):  # noticed below
+            state = step(self.state, batch, prior, how)
+        if has_diverged(state, prior):
+            return replace(self, stop_reason="diverged")
+        return replace(self, state=state, update=self.update + 1)
+
+    def after_look(
+        self, prior: Prior, X: NDArray[np.float32], teacher: HopfieldModel | None
+    ) -> Run:
+        """Return the run with its present state in the learning curve."""
+        if self.update in self.curve.update[-1:]:
+            return self
+        rng = np.random.default_rng([self.seed, self.update])
+        curve = self.curve.after_look(self.update, self.model(prior), X, rng, teacher)
+        return replace(self, curve=curve)
+
+
+def train(
+    run: Run,
+    X: NDArray[np.int8],
+    prior: Prior,
+    how: Ascent,
+    *,
+    batch_size: int,
+    look_every: int,
+    max_updates: int,
+    early_stopping: bool,
+    teacher: HopfieldModel | None,
+) -> Iterator[Run]:
+    """Yield the run as it is and after every update, until one of them has a reason to stop.
+
+    A run that diverges goes back to where it was last looked at.
+    """
+    order = batches(len(X), batch_size, run.seed, run.update)
+    some = np.random.default_rng(run.seed).permutation(len(X))[:_WATCHED_SAMPLES]
+    watched = X[some].astype(np.float32)
+    last = run
+    while True:
+        if run.stop_reason:
+            yield replace(last, stop_reason=run.stop_reason)
+            return
+        if run.update % look_every == 0:
+            run = last = run.after_look(prior, watched, teacher)
+            if early_stopping and run.curve.is_flat():
+                run = replace(run, stop_reason="flat")
+        if run.update >= max_updates and not run.stop_reason:
+            run = replace(run, stop_reason="max_updates")
+        yield run
+        if run.stop_reason:
+            return
+        run = run.after_update(X[next(order)], prior, how)
+
+
+def start_run(
+    X: NDArray[np.int8],
+    n_hidden: int,
+    n_chains: int,
+    batch_size: int,
+    rates: tuple[float, float],
+    seed: int,
+) -> Run:
+    """Return a run before its first update: small random weights, random chains.
+
+    Visible fields, when they are learned, start where they explain the means of the data.
+    """
+    n_spins = X.shape[1]
+    rng = np.random.default_rng(seed)
+    scale = FIRST_SINGULAR_VALUE / np.sqrt(n_spins)
+    weights = (scale * rng.standard_normal((n_hidden, n_spins))).astype(np.float32)
+    first_fields = np.zeros(n_spins, dtype=np.float32)
+    if rates[1] > 0:
+        observed = np.count_nonzero(X, axis=0)
+        # One more sample of each sign keeps the field of a constant spin finite.
+        first_fields[:] = np.arctanh(X.sum(axis=0) / (observed + 2))
+    state = Training(
+        weights=weights,
+        fields=first_fields,
+        velocity=Gradient(np.zeros_like(weights), np.zeros_like(first_fields)),
+        chains=random_chains(n_chains, n_spins, rng),
+        imputing=seeded_generators(batch_size, rng),
+    )
+    return Run(state, LearningCurve.empty(n_hidden), 0, seed, *rates, data=fingerprint(X))
+
+
+def batches(n_samples: int, batch_size: int, seed: int, first: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the samples of update ``first``, of the next one, and so on.
+
+    Each epoch has its own permutation, a function of seed and epoch alone: any run can go on
+    anywhere. The mini-batches of an epoch differ in size by one at most.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from dualtap.rbm.run import batches
+    >>> whole = list(islice(batches(5, 2, seed=0, first=0), 6))
+    >>> rest = list(islice(batches(5, 2, seed=0, first=4), 2))
+    >>> [len(batch) for batch in whole], [list(a) == list(b) for a, b in zip(whole[4:], rest)]
+    ([2, 2, 1, 2, 2, 1], [True, True])
+    """
+    n_batches = -(-n_samples // batch_size)
+    epoch, skip = divmod(first, n_batches)
+    while True:
+        order = np.random.default_rng([seed, epoch]).permutation(n_samples)
+        yield from np.array_split(order, n_batches)[skip:]
+        epoch, skip = epoch + 1, 0
+
+
+def largest_second_moment(X: NDArray[np.int8], rng: np.random.Generator) -> float:
+    r"""Return the largest eigenvalue of :math:`S^\top S / M`, from at most 1000 samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.run import largest_second_moment
+    >>> X = np.ones((10, 30), dtype=np.int8)
+    >>> round(largest_second_moment(X, np.random.default_rng(0)), 3)
+    30.0
+    """
+    S = X[rng.permutation(len(X))[:_MOST_SAMPLES]].astype(np.float32)
+    with one_blas_thread():
+        gram = S @ S.T if len(S) < S.shape[1] else S.T @ S
+        last = len(gram) - 1
+        top = eigh(gram, eigvals_only=True, subset_by_index=[last, last])
+    return max(float(top[0]) / len(S), 1.0)
+
+
+def fingerprint(X: NDArray[np.int8]) -> str:
+    """Return a text that differs for different samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.run import fingerprint
+    >>> fingerprint(np.ones((2, 3), dtype=np.int8))
+    '2 samples of 3 spins, checksum ...'
+    """
+    checksum = zlib.crc32(X.tobytes())
+    return f"{X.shape[0]} samples of {X.shape[1]} spins, checksum {checksum:08x}"
+
+
+def write_run(
+    path: Path,
+    run: Run,
+    parameters: dict[str, Any],
+    feature_names: NDArray[Any] | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """Write a run and the parameters it was made with to an ``.npz`` file, atomically."""
+    from dualtap import __version__
+
+    known_suffix(path, (".npz",))
+    provenance = {
+        "dualtap": __version__,
+        "parameters": parameters,
+        "run": {name: getattr(run, name) for name in _SCALARS},
+    }
+    columns = [column.name for column in fields(LearningCurve)]
+    arrays = {f"curve_{name}": getattr(run.curve, name) for name in columns}
+    if feature_names is not None:
+        arrays["feature_names"] = np.asarray(feature_names).astype(str)
+    with atomic_write(path, force=force) as file:
+        np.savez(
+            file,
+            schema=np.array(SCHEMA),
+            kind=np.array("rbm"),
+            provenance=np.array(json.dumps(provenance)),
+            weights=run.state.weights,
+            fields=run.state.fields,
+            velocity_weights=run.state.velocity.weights,
+            velocity_fields=run.state.velocity.fields,
+            chains=run.state.chains.spins.astype(np.int8),
+            generators=run.state.chains.generators,
+            imputing=run.state.imputing,
+            **arrays,
+        )
+
+
+_SCALARS = ("update", "seed", "learning_rate", "fields_rate", "data", "stop_reason")
+
+
+def read_run(path: Path) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
+    """Read what :func:`write_run` wrote: the run, its parameters and names of spins if any."""
+    known_suffix(path, (".npz",))
+    contents = read_arrays(path)
+    if not isinstance(contents, dict) or "kind" not in contents or contents["kind"] != "rbm":
+        raise ValueError(f"{path} is not a training run of an RBM; HopfieldRBM writes them")
+    if int(contents["schema"]) != SCHEMA:
+        raise ValueError(
+            f"{path} has schema {int(contents['schema'])}, this version of dualtap reads {SCHEMA}"
+        )
+    try:
+        return _rebuild(contents)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is incomplete or damaged: {error}") from None
+
+
+def _rebuild(
+    contents: dict[str, NDArray[Any]],
+) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
+    provenance = json.loads(str(contents["provenance"]))
+    state = Training(
+        weights=contents["weights"],
+        fields=contents["fields"],
+        velocity=Gradient(contents["velocity_weights"], contents["velocity_fields"]),
+        chains=Chains(contents["chains"].astype(np.float32), contents["generators"]),
+        imputing=contents["imputing"],
+    )
+    curve = LearningCurve(*(contents[f"curve_{column.name}"] for column in fields(LearningCurve)))
+    n_hidden, n_spins = state.weights.shape
+    shapes = {
+        "fields": (state.fields, (n_spins,)),
+        "velocity_weights": (state.velocity.weights, (n_hidden, n_spins)),
+        "velocity_fields": (state.velocity.fields, (n_spins,)),
+        "chains": (state.chains.spins, (len(state.chains.spins), n_spins)),
+        "curve_singular_values": (curve.singular_values, (len(curve.update), n_hidden)),
+    }
+    for name, (array, shape) in shapes.items():
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape} where {shape} is needed")
+    run = Run(state, curve, **provenance["run"])
+    return run, provenance["parameters"], contents.get("feature_names")
