@@ -213,7 +213,8 @@ class HopfieldRBM(LearnedRBM):
         y : ignored
         teacher : HopfieldModel, optional
             The model that made the samples. Its couplings are compared with those learned, in
-            ``history_.error`` and on the progress bar; training never sees it.
+            ``history_.error`` and on the progress bar; training never sees it. Ignored for ±1
+            hidden units.
         callbacks : iterable of callable
             Called with the estimator, in the state it is in, every ``look_every`` updates. One
             that returns True stops the training.
@@ -231,6 +232,8 @@ class HopfieldRBM(LearnedRBM):
         self
         """
         spins = self._validate(X, reset=True)
+        if teacher is not None and teacher.n_spins != spins.n_spins:
+            raise ValueError(f"the teacher has {teacher.n_spins} spins, X has {spins.n_spins}")
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
             again = resume_from is not None and Path(resume_from).resolve() == path.resolve()
@@ -293,7 +296,7 @@ class HopfieldRBM(LearnedRBM):
             look_every=self.look_every,
             max_updates=self.max_updates,
             early_stopping=self.early_stopping,
-            teacher=teacher,
+            teacher=teacher if self.hidden == "gaussian" else None,
         )
         written = time.monotonic()
         with one_blas_thread(), progress("updates", self.max_updates, bool(self.verbose)) as bar:

@@ -134,8 +134,14 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         array of shape (n_spins, n_spins)
             The diagonal is that of the product; it does not act on ±1 spins.
+
+        Raises
+        ------
+        AttributeError
+            For ±1 hidden units, which do not leave a model of pairs.
         """
         check_is_fitted(self)
+        self._only_gaussian("couplings")
         J: FloatArray = self.components_.T @ (self.components_ / np.float32(self.beta_))
         return J
 
@@ -236,7 +242,16 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def beta_(self) -> float:
         """Inverse temperature, given or read off the weights."""
-        return self._patterns().beta if self.beta is None else float(self.beta)
+        found = self._patterns()
+        self._only_gaussian("beta_")
+        return found.beta if self.beta is None else float(self.beta)
+
+    def _only_gaussian(self, name: str) -> None:
+        if self.hidden != "gaussian":
+            raise AttributeError(
+                f"{name} is defined for Gaussian hidden units only: ±1 ones do not leave a model "
+                "of pairs"
+            )
 
     def _patterns(self) -> Patterns:
         """Return what the weights tell of patterns; found once, when first asked for."""

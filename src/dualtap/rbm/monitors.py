@@ -200,7 +200,7 @@ class LearningCurve:
     pseudo_likelihood_one_step : array of shape (looks,)
         The paper's estimate of it, per spin.
     error : array of shape (looks,)
-        Relative error of the couplings; NaN when no teacher was given.
+        Relative error of the couplings; NaN when no teacher was given, or for ±1 hidden units.
     singular_values : array of shape (looks, n_hidden)
     """
 
