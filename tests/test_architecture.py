@@ -26,6 +26,7 @@ ROOMS = [
     "rbm",
     "io",
     "plots",
+    "_summary",
     "_terminal",
     "cli",
 ]

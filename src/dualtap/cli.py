@@ -17,8 +17,10 @@ import numpy as np
 import typer
 
 if TYPE_CHECKING:
-    from dualtap.hopfield import HopfieldModel
+    from dualtap.io import SampleFile
+    from dualtap.rbm import HopfieldRBM
     from dualtap.recovery import DualTAP
+    from dualtap.spins import Spins
 
 app = typer.Typer(
     name="dualtap",
@@ -33,12 +35,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
+_TAP_OPTIONS = ("--patterns", "--students")
+_RBM_OPTIONS = ("--hidden", "--updates", "--checkpoint", "--resume")
+
 
 class Method(StrEnum):
     """What ``fit`` runs."""
 
     tap = "tap"
     paper = "paper"
+    rbm = "rbm"
 
 
 class StartChoice(StrEnum):
@@ -102,6 +108,7 @@ def demo(
     temperature.
     """
     from dualtap._files import atomic_write, check_free
+    from dualtap._summary import against, describe, headline
     from dualtap.hopfield import HopfieldModel
     from dualtap.plots import check_format, recovery_figure
     from dualtap.recovery import DualTAP
@@ -119,8 +126,8 @@ def demo(
     figure = recovery_figure(model, teacher, n_samples)
     with atomic_write(output, force=force) as file:
         figure.savefig(file, format=picture_format, dpi=150)
-    result = _describe(model) | _against(model, teacher) | {"picture": str(output)}
-    _report(result, _headline(result), as_json, quiet)
+    result = describe(model) | against(model, teacher) | {"picture": str(output)}
+    _report(result, headline(result), as_json, quiet)
 
 
 @app.command(
@@ -165,30 +172,44 @@ def sample(
         "seed": seed,
     }
     write_samples(output, X, teacher=teacher, parameters=parameters, force=force)
-    headline = f"{samples} samples of {spins} spins written to {output}"
-    _report(parameters | {"file": str(output)}, headline, as_json, quiet)
+    done = f"{samples} samples of {spins} spins written to {output}"
+    _report(parameters | {"file": str(output)}, done, as_json, quiet)
 
 
 @app.command(
     epilog="Examples: dualtap fit data.npz -o model.npz · "
-    "dualtap fit votes.csv --method paper --beta 2 --patterns 20 -o model.npz"
+    "dualtap fit votes.csv --method paper --beta 2 --patterns 20 -o model.npz · "
+    "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
+    "dualtap fit data.npz --resume run.npz -o model.npz"
 )
 def fit(
     data: Annotated[Path, typer.Argument(help="Samples: .npz, .npy, .csv or .tsv.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
     method: Annotated[
-        Method,
-        typer.Option(help="tap: nothing need be known. paper: the published algorithm."),
-    ] = Method.tap,
+        Method | None,
+        typer.Option(
+            help="tap (default): nothing need be known. paper: the published algorithm. "
+            "rbm: a Gaussian RBM trained by PCD-10."
+        ),
+    ] = None,
     patterns: Annotated[
-        int | None, typer.Option(help="Number of patterns, if known.", min=1)
+        int | None, typer.Option(help="tap, paper: number of patterns, if known.", min=1)
     ] = None,
     beta: Annotated[float | None, typer.Option(help="Inverse temperature, if known.")] = None,
     students: Annotated[
         int | None,
         typer.Option(
-            help="Students of a round, and most rounds when --patterns is not given.", min=1
+            help="tap, paper: students of a round, and most rounds without --patterns.", min=1
         ),
+    ] = None,
+    hidden: Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)] = None,
+    updates: Annotated[int | None, typer.Option(help="rbm: most updates made.", min=1)] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="rbm: go on with the run in this file, and keep it there."),
     ] = None,
     zero_is_missing: Annotated[
         bool, typer.Option("--zero-is-missing", help="In -1/+1 data, 0 marks a missing entry.")
@@ -200,35 +221,41 @@ def fit(
 ) -> None:
     """Recover the patterns behind a file of binary samples."""
     from dualtap._files import check_free
+    from dualtap._summary import against, describe, headline
     from dualtap.io import MODEL_FORMATS, read_samples, save
-    from dualtap.recovery import DualTAP
     from dualtap.spins import as_spins
 
+    chosen = method or (Method.tap if resume is None else Method.rbm)
+    options = {
+        "--patterns": patterns,
+        "--students": students,
+        "--hidden": hidden,
+        "--updates": updates,
+        "--checkpoint": checkpoint,
+        "--resume": resume,
+    }
+    _refuse_others(chosen, options)
     check_free(output, force=force, formats=MODEL_FORMATS)
     file = read_samples(data)
     spins = as_spins(file.X, zero_is_missing=zero_is_missing)
     watched = not (quiet or as_json)
     if watched:
         print(spins.summary, file=sys.stderr)
-    options: dict[str, Any] = {"n_students": students, "random_state": seed, "verbose": watched}
-    if method is Method.paper:
-        if beta is None:
-            raise ValueError("the published algorithm needs --beta; --method tap does not")
-        model = DualTAP.paper(patterns, beta=beta, **options)
-    else:
-        model = DualTAP(patterns, beta, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(spins)
+        if chosen is Method.rbm:
+            model = _fit_rbm(spins, file, beta, hidden, updates, checkpoint, resume, seed, watched)
+        else:
+            model = _fit_tap(spins, chosen, patterns, beta, students, seed, watched)
     for warning in caught:
         print(f"dualtap: warning: {warning.message}", file=sys.stderr)
     if file.names is not None:
         model.feature_names_in_ = np.array(file.names, dtype=object)
     save(model, output, force=force)
-    result = _describe(model) | {"file": str(output)}
+    result = describe(model) | {"file": str(output)}
     if file.teacher is not None:
-        result |= _against(model, file.teacher)
-    _report(result, _headline(result), as_json, quiet)
+        result |= against(model, file.teacher)
+    _report(result, headline(result), as_json, quiet)
 
 
 @app.command(
@@ -245,66 +272,77 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print what a model has found, and how well it explains a file of samples."""
+    from dualtap._summary import against, describe, explain, headline
     from dualtap.io import load, read_samples
     from dualtap.spins import as_spins
 
     fitted = load(model)
-    result = _describe(fitted)
+    result = describe(fitted)
     if data is not None:
         file = read_samples(data)
-        spins = as_spins(file.X, zero_is_missing=zero_is_missing)
-        shares = np.bincount(fitted.predict(spins), minlength=fitted.n_patterns_) / spins.n_samples
-        result |= {
-            "data": str(spins.summary),
-            "score": fitted.score(spins),
-            "weights": shares.tolist(),
-        }
+        result |= explain(fitted, as_spins(file.X, zero_is_missing=zero_is_missing))
         if file.teacher is not None:
-            result |= _against(fitted, file.teacher)
-    _report(result, _headline(result), as_json, quiet=False)
+            result |= against(fitted, file.teacher)
+    _report(result, headline(result), as_json, quiet=False)
 
 
-def _describe(model: DualTAP) -> dict[str, Any]:
-    """Return what a fitted model says, ready for JSON."""
-    confidence = np.abs(model.magnetizations_)
-    return {
-        "n_patterns": model.n_patterns_,
-        "n_spins": model.n_features_in_,
-        "beta": model.beta_,
-        "beta_was_given": model.beta is not None,
-        "rounds": len(model.history_.scores),
-        "weights": model.weights_.tolist(),
-        "mean_confidence": confidence.mean(axis=1).tolist(),
-        "unsure_bits": (confidence < 0.8).sum(axis=1).tolist(),
-    }
+def _refuse_others(method: Method, options: dict[str, Any]) -> None:
+    """Raise if an option was given that the method does not have."""
+    own = _RBM_OPTIONS if method is Method.rbm else _TAP_OPTIONS
+    for name, value in options.items():
+        if value is not None and name not in own:
+            raise ValueError(
+                f"{name} is not an option of --method {method.value}, which has {', '.join(own)}"
+            )
 
 
-def _against(model: DualTAP, teacher: HopfieldModel) -> dict[str, Any]:
-    """Compare with the teacher that the file or the demo knows."""
-    from dualtap.metrics import coupling_error, match
+def _fit_tap(
+    spins: Spins,
+    method: Method,
+    patterns: int | None,
+    beta: float | None,
+    students: int | None,
+    seed: int,
+    watched: bool,
+) -> DualTAP:
+    from dualtap.recovery import DualTAP
 
-    matched = match(model.patterns_, teacher.patterns)
-    error = coupling_error(model.magnetizations_, teacher.patterns)
-    return {
-        "true_patterns": teacher.n_patterns,
-        "true_beta": teacher.beta,
-        "recovered": matched.n_recovered(),
-        "mean_overlap": matched.mean_overlap,
-        "min_overlap": float(matched.overlaps.min()),
-        "relative_coupling_error": error.relative,
-        "epsilon": error.printed,
-    }
+    options: dict[str, Any] = {"n_students": students, "random_state": seed, "verbose": watched}
+    if method is Method.paper:
+        if beta is None:
+            raise ValueError("the published algorithm needs --beta; --method tap does not")
+        model = DualTAP.paper(patterns, beta=beta, **options)
+    else:
+        model = DualTAP(patterns, beta, **options)
+    model.fit(spins)
+    return model
 
 
-def _headline(result: dict[str, Any]) -> str:
-    """Say what was found in one line."""
-    if "recovered" in result:
-        return (
-            f"{result['recovered']} of {result['true_patterns']} hidden patterns recovered "
-            f"(mean overlap {result['mean_overlap']:.3f})"
-        )
-    source = "given" if result["beta_was_given"] else "fitted"
-    return f"{result['n_patterns']} patterns found, β = {result['beta']:.3g} ({source})"
+def _fit_rbm(
+    spins: Spins,
+    file: SampleFile,
+    beta: float | None,
+    hidden: int | None,
+    updates: int | None,
+    checkpoint: Path | None,
+    resume: Path | None,
+    seed: int,
+    watched: bool,
+) -> HopfieldRBM:
+    from dualtap.rbm import HopfieldRBM
+
+    given = {"n_hidden": hidden, "max_updates": updates, "beta": beta}
+    changes = {name: value for name, value in given.items() if value is not None}
+    parameters = {"random_state": seed} if resume is None else HopfieldRBM.read(resume).get_params()
+    model = HopfieldRBM(**(parameters | changes | {"verbose": watched}))
+    kept = checkpoint or resume
+    try:
+        model.fit(spins, teacher=file.teacher, checkpoint=kept, resume_from=resume)
+    except KeyboardInterrupt:
+        hint = "" if kept is None else f"; go on with --resume {kept}"
+        print(f"dualtap: interrupted after {model.n_updates_} updates{hint}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    return model
 
 
 def _report(result: dict[str, Any], headline: str, as_json: bool, quiet: bool) -> None:

@@ -242,11 +242,11 @@ class HopfieldRBM(LearnedRBM):
             run = self._start(spins.values)
         else:
             run = self._resumed(spins.values, Path(resume_from))
+        self._keep(run)
         try:
             self._follow(spins.values, run, teacher, list(callbacks), path)
         finally:
-            # Also after Ctrl-C: nothing that was learned is lost.
-            if path is not None and hasattr(self, "_run"):
+            if path is not None:  # also after Ctrl-C: nothing that was learned is lost
                 self.write(path, force=True)
         self._warn()
         return self

@@ -1,0 +1,113 @@
+"""What a fitted model says, as plain values ready for JSON and for the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualtap.hopfield import HopfieldModel
+from dualtap.metrics import CouplingError, coupling_error, match
+from dualtap.rbm import HopfieldRBM
+from dualtap.recovery import DualTAP
+from dualtap.spins import Spins
+
+Model = DualTAP | HopfieldRBM
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Return what a fitted model has found."""
+    return _describe_rbm(model) if isinstance(model, HopfieldRBM) else _describe_tap(model)
+
+
+def _describe_tap(model: DualTAP) -> dict[str, Any]:
+    confidence = np.abs(model.magnetizations_)
+    return {
+        "n_patterns": model.n_patterns_,
+        "n_spins": model.n_features_in_,
+        "beta": model.beta_,
+        "beta_was_given": model.beta is not None,
+        "rounds": len(model.history_.scores),
+        "weights": model.weights_.tolist(),
+        "mean_confidence": confidence.mean(axis=1).tolist(),
+        "unsure_bits": (confidence < 0.8).sum(axis=1).tolist(),
+    }
+
+
+def _describe_rbm(model: HopfieldRBM) -> dict[str, Any]:
+    curve = model.history_
+    result: dict[str, Any] = {
+        "n_patterns": model.n_patterns_,
+        "n_spins": model.n_features_in_,
+        "n_hidden": len(model.components_),
+        "hidden": model.hidden,
+        "updates": model.n_updates_,
+        "stopped_because": model.stop_reason_ or "still training",
+        "learning_rate": model.learning_rate_,
+    }
+    if model.hidden == "gaussian":
+        result |= {"beta": model.beta_, "beta_was_given": model.beta is not None}
+    result["singular_values"] = model.singular_values_.tolist()
+    result["learning_curve"] = {
+        "update": curve.update.tolist(),
+        "pseudo_likelihood": curve.pseudo_likelihood.tolist(),
+        "one_step_estimate": curve.pseudo_likelihood_one_step.tolist(),
+    }
+    if not np.isnan(curve.error).any():
+        result["learning_curve"]["error_of_J"] = curve.error.tolist()
+    return result
+
+
+def explain(model: Model, spins: Spins) -> dict[str, Any]:
+    """Return how well a model explains samples."""
+    result = {"data": str(spins.summary), "score": model.score(spins)}
+    if isinstance(model, DualTAP):
+        counts = np.bincount(model.predict(spins), minlength=model.n_patterns_)
+        result["weights"] = (counts / spins.n_samples).tolist()
+    return result
+
+
+def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:
+    """Compare with the teacher that the file or the demo knows."""
+    matched = match(model.patterns_, teacher.patterns)
+    result = {
+        "true_patterns": teacher.n_patterns,
+        "true_beta": teacher.beta,
+        "recovered": matched.n_recovered(),
+        "mean_overlap": matched.mean_overlap,
+        "min_overlap": float(matched.overlaps.min()),
+    }
+    error = _coupling_error(model, teacher)
+    if error is not None:
+        result |= {"relative_coupling_error": error.relative, "epsilon": error.printed}
+    return result
+
+
+def _coupling_error(model: Model, teacher: HopfieldModel) -> CouplingError | None:
+    if isinstance(model, DualTAP):
+        return coupling_error(model.magnetizations_, teacher.patterns)
+    if model.hidden != "gaussian":
+        return None
+    factors = np.sqrt(teacher.n_spins / teacher.beta) * model.components_
+    return coupling_error(factors, teacher.patterns)
+
+
+def headline(result: dict[str, Any]) -> str:
+    """Say what was found in one line.
+
+    Examples
+    --------
+    >>> from dualtap._summary import headline
+    >>> headline({"n_patterns": 3, "beta": 1.987, "beta_was_given": False})
+    '3 patterns found, β = 1.99 (fitted)'
+    """
+    if "recovered" in result:
+        return (
+            f"{result['recovered']} of {result['true_patterns']} hidden patterns recovered "
+            f"(mean overlap {result['mean_overlap']:.3f})"
+        )
+    found = f"{result['n_patterns']} patterns found"
+    if "beta" not in result:
+        return found
+    source = "given" if result["beta_was_given"] else "fitted"
+    return f"{found}, β = {result['beta']:.3g} ({source})"
