@@ -47,4 +47,4 @@ lock: ## Resolve constraints.txt anew (needs uv)
 		pyproject.toml requirements-build.in --output-file constraints.txt
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) docs/_build docs/generated build dist .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .peers docs/_build docs/generated build dist .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -1,31 +1,51 @@
-"""Run the benchmarks: ``python -m benchmarks [speed] [claims]``; both when nothing is named."""
+"""Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm]``; all when none is named."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from benchmarks import claims, speed
-from benchmarks.harness import as_rows, markdown, write
+from benchmarks import claims, rbm, speed
+from benchmarks.harness import Row, as_rows, markdown, write
+
+
+def _speed() -> None:
+    rows = _each_thread_count((speed.sampler, 5), (speed.paper_algorithm, 11))
+    _publish("speed", "Speed against plain NumPy", as_rows([*rows, speed.large()]))
+
+
+def _claims() -> None:
+    _publish("claims", "Claims, measured", claims.all_claims())
+
+
+def _rbm() -> None:
+    rows = _each_thread_count((rbm.speed, 11), (rbm.watching, 11))
+    _publish("rbm-speed", "Training of the RBM against peers", as_rows(rows))
+    growth = rbm.growth()
+    rbm.plot_growth(growth)
+    _publish("rbm-growth", "Time of an update against the size", growth)
+    _publish("rbm-rates", "The default learning rate, and one far too large", rbm.rates())
+    _publish("rbm-learning", "N=1000 P=10 β=2 N_h=15, five seeds", rbm.paper_case())
+
+
+def _each_thread_count(*cases: tuple[Callable[[int, int], list[Row]], int]) -> list[Row]:
+    return [row for case, runs in cases for n in (1, 2) for row in case(n, runs)]
+
+
+def _publish(name: str, title: str, rows: list[dict[str, object]]) -> None:
+    write(name, title, rows)
+    print(markdown(rows))
+
+
+BENCHMARKS = {"speed": _speed, "claims": _claims, "rbm": _rbm}
 
 
 def main(names: list[str]) -> None:
-    unknown = set(names) - {"speed", "claims"}
+    unknown = set(names) - set(BENCHMARKS)
     if unknown:
-        sys.exit(f"unknown benchmark: {', '.join(sorted(unknown))}; known are speed and claims")
-    if not names or "speed" in names:
-        rows = [
-            row
-            for case, runs in ((speed.sampler, 5), (speed.paper_algorithm, 11))
-            for n_threads in (1, 2)
-            for row in case(n_threads, runs)
-        ]
-        table = as_rows([*rows, speed.large()])
-        write("speed", "Speed against plain NumPy", table)
-        print(markdown(table))
-    if not names or "claims" in names:
-        measured = claims.all_claims()
-        write("claims", "Claims, measured", measured)
-        print(markdown(measured))
+        sys.exit(f"unknown benchmark: {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
+    for name in names or BENCHMARKS:
+        BENCHMARKS[name]()
 
 
 main(sys.argv[1:])

@@ -57,3 +57,33 @@ def dense_paper(
         J -= n_samples / n_patterns / n_spins * np.outer(best, best)
         found.append(best)
     return np.array(found)
+
+
+class NumpyPCD:
+    """PCD of a Gaussian RBM in float32 NumPy: two products and the random numbers a step."""
+
+    def __init__(
+        self, X: NDArray[np.int8], n_hidden: int, n_chains: int, rate: float, seed: int
+    ) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.X = X.astype(np.float32)
+        self.rate = np.float32(rate)
+        n_spins = X.shape[1]
+        scale = np.float32(0.03 / np.sqrt(n_spins))
+        self.W = scale * self.rng.standard_normal((n_hidden, n_spins), dtype=np.float32)
+        self.chains = np.sign(self.rng.random((n_chains, n_spins), dtype=np.float32) - 0.5)
+
+    def update(self, batch_size: int, n_steps: int) -> None:
+        """Make one update on a random mini-batch."""
+        W, rng, s = self.W, self.rng, self.chains
+        for _ in range(n_steps):
+            x = s @ W.T
+            x += rng.standard_normal(x.shape, dtype=np.float32)
+            odds = np.exp(-2 * (x @ W))
+            s = np.where(rng.random(s.shape, dtype=np.float32) * (1 + odds) < 1, 1, -1)
+            s = s.astype(np.float32)
+        data = self.X[rng.permutation(len(self.X))[:batch_size]]
+        up = (data @ W.T).T @ data / np.float32(len(data))
+        down = (s @ W.T).T @ s / np.float32(len(s))
+        self.chains = s
+        self.W = W + self.rate * (up - down)

@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualtap.hopfield import HopfieldModel
+from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_format", "plot_overlaps", "plot_progress", "recovery_figure"]
+__all__ = [
+    "check_format",
+    "learning_figure",
+    "plot_learning",
+    "plot_overlaps",
+    "plot_progress",
+    "plot_singular_values",
+    "recovery_figure",
+]
 
 
 def plot_overlaps(model: DualTAP, teacher: HopfieldModel, ax: Axes) -> Axes:
@@ -136,6 +145,81 @@ def recovery_figure(model: DualTAP, teacher: HopfieldModel, n_samples: int) -> F
         f"{teacher.n_spins} spins (hidden: P = {teacher.n_patterns}, β = {teacher.beta:g}; "
         f"found: β = {model.beta_:.2f})"
     )
+    return figure
+
+
+def plot_learning(rbm: HopfieldRBM, ax: Axes) -> Axes:
+    r"""Draw the pseudo-likelihood per spin and, with a teacher, the error of J (Fig. 5).
+
+    Parameters
+    ----------
+    rbm : HopfieldRBM
+        Fitted.
+    ax : Axes
+
+    Returns
+    -------
+    Axes
+        Of the pseudo-likelihood; the error has a twin of it.
+    """
+    curve = rbm.history_
+    ax.plot(curve.update, curve.pseudo_likelihood, "C0-", label="exact")
+    ax.plot(curve.update, curve.pseudo_likelihood_one_step, "C0:", label="one-step estimate")
+    ax.set(xlabel="update", ylabel="pseudo-likelihood per spin", title="Learning")
+    handles, labels = ax.get_legend_handles_labels()
+    if not np.isnan(curve.error).any():
+        twin = ax.twinx()
+        handles += twin.plot(curve.update, curve.error, "C1--")
+        labels.append("relative error of J")
+        twin.set(ylim=(0, None), ylabel="relative error of J")
+    ax.legend(handles, labels, frameon=False, loc="center right")
+    return ax
+
+
+def plot_singular_values(rbm: HopfieldRBM, ax: Axes) -> Axes:
+    """Draw the singular values of the weights as they emerge (Fig. 6).
+
+    Parameters
+    ----------
+    rbm : HopfieldRBM
+        Fitted.
+    ax : Axes
+
+    Returns
+    -------
+    Axes
+    """
+    curve, n = rbm.history_, rbm.n_patterns_
+    lines = ax.plot(curve.update, curve.singular_values, color="0.6", lw=1)
+    for line in lines[:n]:
+        line.set(color="C0", lw=1.5)
+    ax.set(
+        xlabel="update",
+        ylabel="singular value of W",
+        ylim=(0, None),
+        title=f"{n} of {len(lines)} singular values emerge",
+    )
+    return ax
+
+
+def learning_figure(rbm: HopfieldRBM) -> Figure:
+    """Return both pictures of a training side by side.
+
+    Parameters
+    ----------
+    rbm : HopfieldRBM
+        Fitted.
+
+    Returns
+    -------
+    Figure
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    plot_learning(rbm, left)
+    plot_singular_values(rbm, right)
     return figure
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from dualtap._files import atomic_write, known_suffix, read_arrays
 from dualtap._threads import one_blas_thread
@@ -185,10 +185,11 @@ def largest_second_moment(X: NDArray[np.int8], rng: np.random.Generator) -> floa
     30.0
     """
     S = X[rng.permutation(len(X))[:_MOST_SAMPLES]].astype(np.float32)
+    n_spins = S.shape[1]
+    moments = LinearOperator((n_spins, n_spins), matvec=lambda v: (S @ v) @ S)
+    v0 = rng.standard_normal(n_spins, dtype=np.float32)
     with one_blas_thread():
-        gram = S @ S.T if len(S) < S.shape[1] else S.T @ S
-        last = len(gram) - 1
-        top = eigh(gram, eigvals_only=True, subset_by_index=[last, last])
+        top = eigsh(moments, k=1, which="LA", v0=v0, tol=1e-3, return_eigenvectors=False)
     return max(float(top[0]) / len(S), 1.0)
 
 
