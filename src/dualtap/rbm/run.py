@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from dualtap._files import atomic_write, known_suffix, read_arrays
 from dualtap._threads import one_blas_thread
+from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.gibbs import Chains, random_chains, seeded_generators
 from dualtap.rbm.model import RBM, Prior
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step
+from dualtap.recovery.starts import leading_eigenpair
 
 SCHEMA = 1
 _WATCHED_SAMPLES = 64
@@ -184,13 +185,10 @@ def largest_second_moment(X: NDArray[np.int8], rng: np.random.Generator) -> floa
     >>> round(largest_second_moment(X, np.random.default_rng(0)), 3)
     30.0
     """
-    S = X[rng.permutation(len(X))[:_MOST_SAMPLES]].astype(np.float32)
-    n_spins = S.shape[1]
-    moments = LinearOperator((n_spins, n_spins), matvec=lambda v: (S @ v) @ S)
-    v0 = rng.standard_normal(n_spins, dtype=np.float32)
+    some = X[rng.permutation(len(X))[:_MOST_SAMPLES]]
     with one_blas_thread():
-        top = eigsh(moments, k=1, which="LA", v0=v0, tol=1e-3, return_eigenvectors=False)
-    return max(float(top[0]) / len(S), 1.0)
+        value, _ = leading_eigenpair(HebbianCouplings(some), rng)
+    return max(value * X.shape[1] / len(some), 1.0)
 
 
 def fingerprint(X: NDArray[np.int8]) -> str:

@@ -25,10 +25,36 @@ def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> 
     return m
 
 
-def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArray:
-    """Return the leading eigenvector of J, scaled to unit mean square and clipped to [-1, 1].
+def leading_eigenpair(
+    couplings: Couplings, rng: np.random.Generator
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the largest eigenvalue of J and its unit eigenvector, to about three digits.
 
     Lanczos iterations on the products J v; J is never formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.starts import leading_eigenpair
+    >>> value, vector = leading_eigenpair(HebbianCouplings([[1, 1, -1]]), np.random.default_rng(0))
+    >>> round(value, 3), abs(vector).round(3)
+    (1.0, array([0.577, 0.577, 0.577]))
+    """
+    n = couplings.n_spins
+    product = LinearOperator(
+        (n, n), matvec=lambda v: couplings.dot(v.reshape(1, n).astype(couplings.dtype))[0]
+    )
+    v0 = rng.standard_normal(n)
+    try:
+        values, vectors = eigsh(product, k=1, which="LA", v0=v0, tol=1e-3)
+    except ArpackError:  # J v0 = 0, or no direction stands out: then any will do
+        return 0.0, v0 / np.linalg.norm(v0)
+    return float(values[0]), vectors[:, 0]
+
+
+def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArray:
+    """Return the leading eigenvector of J, scaled to unit mean square and clipped to [-1, 1].
 
     Examples
     --------
@@ -39,16 +65,7 @@ def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArr
     >>> abs(spectral_student(J, np.random.default_rng(0))).round(3)
     array([[1., 1., 1., 1.]], dtype=float32)
     """
-    n = couplings.n_spins
-    product = LinearOperator(
-        (n, n), matvec=lambda v: couplings.dot(v.reshape(1, n).astype(couplings.dtype))[0]
-    )
-    v0 = rng.standard_normal(n)
-    try:
-        # A direction for a start: far from machine accuracy is close enough.
-        _, vectors = eigsh(product, k=1, which="LA", v0=v0, tol=1e-3)
-    except ArpackError:  # J v0 = 0, or no direction stands out: then any will do
-        vectors = v0[:, None] / np.linalg.norm(v0)
-    m = np.sqrt(n) * vectors.T
+    _, vector = leading_eigenpair(couplings, rng)
+    m = np.sqrt(couplings.n_spins) * vector[None]
     clipped: FloatArray = np.clip(m, -1, 1).astype(couplings.dtype)
     return clipped
