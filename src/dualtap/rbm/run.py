@@ -188,7 +188,8 @@ def largest_second_moment(X: NDArray[np.int8], rng: np.random.Generator) -> floa
     some = X[rng.permutation(len(X))[:_MOST_SAMPLES]]
     with one_blas_thread():
         value, _ = leading_eigenpair(HebbianCouplings(some), rng)
-    return max(value * X.shape[1] / len(some), 1.0)
+    moment: float = value * X.shape[1] / len(some)
+    return max(moment, 1.0)
 
 
 def fingerprint(X: NDArray[np.int8]) -> str:

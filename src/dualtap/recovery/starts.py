@@ -27,7 +27,7 @@ def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> 
 
 def leading_eigenpair(
     couplings: Couplings, rng: np.random.Generator
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, FloatArray]:
     """Return the largest eigenvalue of J and its unit eigenvector, to about three digits.
 
     Lanczos iterations on the products J v; J is never formed.
@@ -39,7 +39,7 @@ def leading_eigenpair(
     >>> from dualtap.recovery.starts import leading_eigenpair
     >>> value, vector = leading_eigenpair(HebbianCouplings([[1, 1, -1]]), np.random.default_rng(0))
     >>> round(value, 3), abs(vector).round(3)
-    (1.0, array([0.577, 0.577, 0.577]))
+    (1.0, array([0.577, 0.577, 0.577], dtype=float32))
     """
     n = couplings.n_spins
     product = LinearOperator(
