@@ -23,6 +23,7 @@ def _rbm() -> None:
     _publish("rbm-speed", "Training of the RBM against peers", as_rows(rows))
     growth = rbm.growth()
     rbm.plot_growth(growth)
+    rbm.plot_learning()
     _publish("rbm-growth", "Time of an update against the size", growth)
     _publish("rbm-rates", "The default learning rate, and one far too large", rbm.rates())
     _publish("rbm-learning", "N=1000 P=10 β=2 N_h=15, five seeds", rbm.paper_case())

@@ -27,7 +27,7 @@ from dualtap.rbm.run import Run, start_run, train
 CASE = "PCD-10, N=1000 N_h=15, batch 100, 100 chains"
 RATE = 4e-4
 UPDATES = 50
-PICTURE = Path(__file__).parent.parent / "docs" / "images" / "rbm-growth.png"
+PICTURES = Path(__file__).parent.parent / "docs" / "images"
 
 
 def _data(n_spins: int = 1000, n_samples: int = 1000) -> tuple[HopfieldModel, NDArray[np.int8]]:
@@ -218,7 +218,7 @@ def plot_growth(rows: list[dict[str, Any]]) -> None:
         )
         ax.legend(frameon=False)
     figure.suptitle("PCD-10 on one thread; N = 1000, N_h = 30, 100 chains unless varied")
-    figure.savefig(PICTURE, dpi=120)
+    figure.savefig(PICTURES / "rbm-growth.png", dpi=120)
 
 
 def learning(seed: int, n_samples: int) -> dict[str, Any]:
@@ -265,6 +265,17 @@ def learning(seed: int, n_samples: int) -> dict[str, Any]:
         "overlaps > 0.95": found.n_recovered(0.95),
         "smallest overlap": float(found.overlaps.min()),
     }
+
+
+def plot_learning() -> None:
+    """Draw the learning curve and the singular values of the paper's case."""
+    from dualtap.plots import learning_figure
+
+    teacher, X = _data()
+    rbm = HopfieldRBM(15, early_stopping=False, max_updates=500, look_every=5, random_state=0)
+    figure = learning_figure(rbm.fit(X, teacher=teacher))
+    figure.suptitle("N = 1000, P = 10, β = 2, M = 1000, 15 hidden units")
+    figure.savefig(PICTURES / "rbm-learning.png", dpi=120)
 
 
 def paper_case() -> list[dict[str, Any]]:

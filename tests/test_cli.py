@@ -14,7 +14,9 @@ import dualtap as dt
 from dualtap import cli
 from dualtap.io import read_samples
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+RBM_PAGE = ROOT / "docs" / "rbm.md"
 
 
 @pytest.fixture
@@ -245,19 +247,28 @@ def test_unknown_picture_format_is_bad_input(run):
     assert not list(Path().iterdir())
 
 
-def _blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), flags=re.DOTALL)
+def _blocks(language, page=README):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
 def test_readme_python(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (block,) = _blocks("python")
+    block, rbm_block = _blocks("python")
     scope = {}
     exec(block, scope)  # the README is ours
+    exec(rbm_block, scope)
+    assert scope["rbm"].n_patterns_ == 20
     assert scope["model"].n_patterns_ == 20
     assert f"20, {scope['model'].beta_:.2f}" in block
     printed = re.search(r"^# (20 of 20 .*)$", block, flags=re.MULTILINE)[1]
     assert printed in capsys.readouterr().out
+
+
+def test_rbm_page_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (block,) = _blocks("python", RBM_PAGE)
+    exec(block, {})
+    assert capsys.readouterr().out.startswith("10 of 10 patterns recovered")
 
 
 def test_readme_shell(tmp_path):
