@@ -20,7 +20,7 @@ from dualtap import DualTAP, HopfieldModel, HopfieldRBM
 from dualtap._threads import one_blas_thread
 from dualtap.metrics import coupling_error, match
 from dualtap.rbm.model import PRIORS, RBM
-from dualtap.rbm.monitors import data_modes, flat_from, mode_errors, pseudo_likelihood
+from dualtap.rbm.monitors import data_modes, is_flat, mode_errors, pseudo_likelihood
 from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.run import Run, start_run, train
 
@@ -226,20 +226,17 @@ def learning(seed: int, n_samples: int) -> dict[str, Any]:
     teacher = HopfieldModel.random(1000, 10, 2.0, random_state=seed)
     X = teacher.sample(n_samples, random_state=1000 + seed)
     modes = data_modes(X, 20)
-    missed: list[NDArray[np.float64]] = []
     rbm = HopfieldRBM(
         15, early_stopping=False, max_updates=600, look_every=5, random_state=seed
-    ).fit(
-        X,
-        teacher=teacher,
-        callbacks=[lambda now: missed.append(mode_errors(now.components_, modes))],
-    )
+    ).fit(X, teacher=teacher)
+    untrained = HopfieldRBM(15, max_updates=1, random_state=seed).fit(X)
+    first = mode_errors(untrained.components_, modes)
     stopped = HopfieldRBM(15, random_state=seed).fit(X)
     curve = rbm.history_
-    flat = flat_from(curve.update, curve.pseudo_likelihood, curve.singular_values)
-    assert flat is not None
+    flat = int(np.argmax(is_flat(curve.update, curve.pseudo_likelihood)))
     best = int(np.argmin(curve.error))
-    values = curve.singular_values[flat]
+    values = stopped.singular_values_
+    left = mode_errors(stopped.components_, modes)
     tap = DualTAP.paper(10, beta=2.0, random_state=seed).fit(X)
     found = match(stopped.patterns_, teacher.patterns)
     return {
@@ -256,9 +253,9 @@ def learning(seed: int, n_samples: int) -> dict[str, Any]:
         "σ10": values[9],
         "σ11": values[10],
         "gap": values[9] / values[10],
-        "t_1..10 start": f"{missed[0][:10].min():.3f}-{missed[0][:10].max():.3f}",
-        "t_1..10 flat": f"{missed[flat][:10].min():.3f}-{missed[flat][:10].max():.3f}",
-        "t_11..20 flat": f"{missed[flat][10:].min():.3f}-{missed[flat][10:].max():.3f}",
+        "t_1..10 start": f"{first[:10].min():.3f}-{first[:10].max():.3f}",
+        "t_1..10 stopped": f"{left[:10].min():.3f}-{left[:10].max():.3f}",
+        "t_11..20 stopped": f"{left[10:].min():.3f}-{left[10:].max():.3f}",
         "TAP's error of J": coupling_error(tap.magnetizations_, teacher.patterns).relative,
         "stopped at": stopped.n_updates_,
         "patterns": stopped.n_patterns_,

@@ -22,8 +22,8 @@ _u32 = np.uint32
 
 @njit(inline="always")
 def _uniform(word: Any) -> Any:
-    """Return a float32 in [0, 1) from the upper 24 bits."""
-    return _f32(np.int32(word >> _u32(8))) * _f32(2.0**-24)
+    """Return a float32 between 0 and 1, at the middle of one of 2^23 intervals."""
+    return (_f32(np.int32(word >> _u32(9))) + _f32(0.5)) * _f32(2.0**-23)
 
 
 @njit(inline="always")

@@ -86,7 +86,7 @@ class HopfieldRBM(LearnedRBM):
     max_updates : int
     early_stopping : bool
         Stop when the pseudo-likelihood flattens: when over the last tenth of the updates it rose
-        by less than 3 % of its whole rise, and no further singular value is on its way up. The
+        by less than 4 % of its whole rise, and no further singular value is on its way up. The
         error of the couplings is smallest about there, or as small as it gets.
     look_every : int
         Updates between two entries of ``history_``.

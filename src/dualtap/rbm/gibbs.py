@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from dualtap.rbm.model import RBM
 
+_DRAWS_WORTH_THREADS = 500_000
 _LANES = 32  # of the kernel; repeated here because importing it starts Numba
 
 
@@ -79,16 +82,31 @@ def advance(
     from dualtap._kernels.gibbs import gibbs_steps
 
     spins, generators = _padded(chains.spins), chains.generators.copy()
-    gibbs_steps(
-        spins,
-        np.empty((0, spins.shape[1]), dtype=np.float32) if held is None else _padded(held),
-        _padded(model.weights),
-        _padded(model.fields[None])[0],
-        generators,
-        n_steps,
-        model.prior.name == "binary",
-    )
+    with _enough_threads(n_steps * spins.size):
+        gibbs_steps(
+            spins,
+            np.empty((0, spins.shape[1]), dtype=np.float32) if held is None else _padded(held),
+            _padded(model.weights),
+            _padded(model.fields[None])[0],
+            generators,
+            n_steps,
+            model.prior.name == "binary",
+        )
     return Chains(np.ascontiguousarray(spins[:, : model.n_spins]), generators)
+
+
+@contextmanager
+def _enough_threads(n_draws: int) -> Iterator[None]:
+    """Let threads share what takes milliseconds; waking them costs more than doing less alone."""
+    import numba
+
+    n_threads = numba.get_num_threads()
+    if n_draws < _DRAWS_WORTH_THREADS:
+        numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(n_threads)
 
 
 def _padded(rows: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -145,7 +145,7 @@ def annealed_log_partition(
     spread = np.exp(log_weights - total)
     error = float(spread.std(ddof=1) / math.sqrt(n_chains))
     carried_by = float(n_chains**2 / np.square(spread).sum())
-    if carried_by < _FEWEST_CHAINS:
+    if carried_by < min(_FEWEST_CHAINS, n_chains / 2):
         warnings.warn(
             f"log Z rests on {carried_by:.1f} of {n_chains} chains, so its error ({error:.2g}) is "
             f"understated: raise n_temperatures above {n_temperatures}",

@@ -19,7 +19,7 @@ from scipy.special import expit
 FloatArray = NDArray[np.floating[Any]]
 Hidden = Literal["gaussian", "binary"]
 
-_UNITS_PER_LOGARITHM = 8  # few enough for their product to stay within float32
+_UNITS_PER_LOGARITHM = 64  # their product is at most 2^64, which float32 holds
 
 
 class Prior(Protocol):
@@ -187,8 +187,8 @@ class RBM:
         r"""Return :math:`s_i h_i`, where :math:`P(s_i | s_{\setminus i}) = 1/(1+e^{-2 s_i h_i})`.
 
         Exact: half the rise of the free energy when spin i alone is turned. For Gaussian hidden
-        units :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`; for ±1 ones the rise of
-        :math:`\log\cosh x_\mu` is :math:`-\log(\cosh 2W^\mu_i - s_i \tanh x_\mu \sinh 2W^\mu_i)`.
+        units :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`; for ±1 ones the rise is a sum of
+        :math:`\log\cosh x_\mu - \log\cosh(x_\mu - 2 s_i W^\mu_i)`.
         """
         s = s.astype(self.weights.dtype, copy=False)
         W, x = self.weights, self.inputs(s)
@@ -197,12 +197,27 @@ class RBM:
             return gaussian
         aligned: FloatArray = s * self.fields
         for first in range(0, self.n_hidden, _UNITS_PER_LOGARITHM):
-            odds = np.ones_like(s)
             units = slice(first, first + _UNITS_PER_LOGARITHM)
-            for w, t in zip(2 * W[units], np.tanh(x).T[units], strict=True):
-                odds *= np.cosh(w) - s * (t[:, None] * np.sinh(w))
-            aligned -= np.log(odds) / 2
+            aligned += _rise_of_log_cosh(x[:, units], W[units], s) / 2
         return aligned
+
+
+def _rise_of_log_cosh(x: FloatArray, w: FloatArray, s: FloatArray) -> FloatArray:
+    """Return Σ_μ log cosh x_μ - log cosh(x_μ - 2 s_i w_μi), with one logarithm a spin.
+
+    log cosh y is |y| + log(1 + e^{-2|y|}) - log 2: the first parts are subtracted unit by unit, and
+    the second are a product of numbers between 1 and 2.
+    """
+    size = np.abs(x)
+    rest = np.log1p(np.exp(-2 * size)).sum(axis=1)
+    rise = np.zeros_like(s)
+    product = np.ones_like(s)
+    for mu, weights in enumerate(w):
+        turned = np.abs(x[:, mu, None] - 2 * s * weights)
+        rise += size[:, mu, None] - turned
+        product *= 1 + np.exp(-2 * turned)
+    result: FloatArray = rise + rest[:, None] - np.log(product)
+    return result
 
 
 def _signs(field: FloatArray, rng: np.random.Generator) -> FloatArray:

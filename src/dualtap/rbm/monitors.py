@@ -20,9 +20,10 @@ from dualtap.rbm.model import RBM, FloatArray
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
 _WINDOW = 0.1
-_FLAT = 0.03
+_FLAT = 0.04
 _LEAST_RISE = 1e-3
-_SILENT = 1 / 3
+_ACTIVE = 0.4
+_NULL = 1e-12
 
 
 def pseudo_likelihood(model: RBM, X: NDArray[Any]) -> float:
@@ -134,7 +135,8 @@ def data_modes(X: NDArray[Any], n_modes: int) -> NDArray[np.float64]:
     S = X.astype(np.float64)
     if n_modes >= min(X.shape) - 1:
         return np.linalg.svd(S, full_matrices=False)[2][:n_modes]
-    modes = svds(S, k=n_modes, v0=np.ones(min(X.shape)))[2]
+    v0 = np.random.default_rng(0).standard_normal(min(X.shape))  # a start, not a choice
+    modes = svds(S, k=n_modes, v0=v0)[2]
     return modes[::-1]
 
 
@@ -163,8 +165,9 @@ def mode_errors(weights: FloatArray, modes: NDArray[np.float64]) -> NDArray[np.f
     >>> mode_errors(np.array([[2.0, 0.0, 0.0]]), np.eye(3)[:2])
     array([0., 1.])
     """
-    basis, _ = np.linalg.qr(weights.T.astype(np.float64))
-    rest = modes - (modes @ basis) @ basis.T
+    _, sigma, basis = np.linalg.svd(weights.astype(np.float64), full_matrices=False)
+    basis = basis[sigma > _NULL * sigma[0]]
+    rest = modes - (modes @ basis.T) @ basis
     errors: NDArray[np.float64] = np.abs(rest).sum(axis=1) / np.abs(modes).sum(axis=1)
     return errors
 
@@ -243,46 +246,74 @@ class LearningCurve:
         error = "" if np.isnan(self.error[-1]) else f"  error of J {self.error[-1]:.3f}"
         return f"S {self.pseudo_likelihood[-1]:.4f}{error}"
 
-    def is_flat(self) -> bool:
-        """Tell whether the pseudo-likelihood has stopped rising; see :func:`flat_from`."""
-        return flat_from(self.update, self.pseudo_likelihood, self.singular_values) is not None
+    def is_over(self) -> bool:
+        """Tell whether the last look saw a flat likelihood and no mode on its way up."""
+        flat = is_flat(self.update, self.pseudo_likelihood)
+        emerging = is_emerging(self.update, self.singular_values)
+        return bool(flat[-1] and not emerging[-1])
 
 
-def flat_from(
-    update: NDArray[np.int64],
-    likelihood: NDArray[np.float64],
-    singular_values: NDArray[np.float64],
-) -> int | None:
-    """Return the first look at which learning is over, or None.
+def is_flat(update: NDArray[np.int64], likelihood: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return at which looks the likelihood had stopped rising.
 
-    Over the last tenth of the updates the likelihood rose by less than 3 % of its whole rise,
-    which is at least 0.001; and no singular value below a third of the largest grew by more than
-    a tenth: such a mode does not act yet, but will.
+    Over the last tenth of the updates it rose by less than 4 % of its whole rise, which is at
+    least 0.001: before that there is nothing to flatten.
 
     Parameters
     ----------
-    update : array of shape (looks,)
-    likelihood : array of shape (looks,)
-    singular_values : array of shape (looks, n_hidden)
+    update, likelihood : array of shape (looks,)
 
     Returns
     -------
-    int or None
+    array of shape (looks,), bool
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.monitors import flat_from
+    >>> from dualtap.rbm.monitors import is_flat
     >>> update = np.arange(0, 500, 10)
-    >>> rising = np.tanh(update / 100)
-    >>> int(update[flat_from(update, rising, rising[:, None])])
-    180
+    >>> int(update[np.argmax(is_flat(update, np.tanh(update / 100)))])
+    160
     """
+    before = _window(update)
     rise = likelihood - likelihood[0]
-    before = np.searchsorted(update, (1 - _WINDOW) * update, side="right") - 1
-    begun = (rise > _LEAST_RISE) & (before < np.arange(len(update)))
-    still = rise - rise[before] < _FLAT * rise
-    small = singular_values < _SILENT * singular_values[:, :1]
-    on_their_way = small & (singular_values > (1 + _WINDOW) * singular_values[before])
-    flat = begun & still & ~on_their_way.any(axis=1)
-    return int(np.argmax(flat)) if flat.any() else None
+    flat: NDArray[np.bool_] = (rise > _LEAST_RISE) & (rise - rise[before] < _FLAT * rise)
+    return flat & (before >= 0) & (before < np.arange(len(update)))
+
+
+def is_emerging(
+    update: NDArray[np.int64], singular_values: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return at which looks a singular value was on its way up.
+
+    It is below 0.4 of the largest and grew by more than a tenth over the last tenth of the
+    updates. Such a mode hardly acts yet: the likelihood cannot tell.
+
+    Parameters
+    ----------
+    update : array of shape (looks,)
+    singular_values : array of shape (looks, n_hidden)
+
+    Returns
+    -------
+    array of shape (looks,), bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import is_emerging
+    >>> update = np.arange(0, 50, 10)
+    >>> values = np.column_stack([np.ones(5), 0.1 * 1.5 ** np.arange(5)])
+    >>> is_emerging(update, values)
+    array([False,  True,  True,  True,  True])
+    """
+    small = singular_values < _ACTIVE * singular_values[:, :1]
+    before = _window(update)
+    grown = singular_values > (1 + _WINDOW) * singular_values[before]
+    emerging: NDArray[np.bool_] = np.any(small & grown, axis=1)
+    return emerging & (before >= 0)
+
+
+def _window(update: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each look the last one that is a tenth of the updates older, or -1."""
+    return np.searchsorted(update, (1 - _WINDOW) * update, side="right") - 1

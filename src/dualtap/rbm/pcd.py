@@ -25,7 +25,7 @@ _LARGEST_STRENGTH = 50.0
 
 
 class Gradient(NamedTuple):
-    """Derivatives of the mean log-likelihood, shaped like the parameters."""
+    """Derivatives of the mean log-likelihood, or a change, shaped like the parameters."""
 
     weights: FloatArray
     fields: FloatArray
@@ -72,15 +72,26 @@ class Ascent:
     centering: bool = False
 
 
+def hidden_center(
+    model: RBM, data: NDArray[np.float32], fantasy: NDArray[np.float32]
+) -> FloatArray:
+    """Return ν, the mean of ⟨λ⟩ over both samples, (n_hidden,)."""
+    up, down = model.hidden_means(data), model.hidden_means(fantasy)
+    center: FloatArray = (up.mean(axis=0) + down.mean(axis=0)) / 2
+    return center
+
+
 def gradient(
-    model: RBM, data: NDArray[np.float32], fantasy: NDArray[np.float32], centering: bool = False
+    model: RBM,
+    data: NDArray[np.float32],
+    fantasy: NDArray[np.float32],
+    center: FloatArray | None = None,
 ) -> Gradient:
     r"""Return the difference of :math:`\langle\lambda s\rangle` and of ⟨s⟩ between two samples.
 
     Hidden units enter by their conditional means, which have the same expectation as samples and
-    less noise. Centring replaces λ by λ - ν, with ν the mean of ⟨λ⟩ over both samples: the
-    gradient in the coordinates :math:`b' = b + W^\top\nu`, where fields and weights interfere
-    less.
+    less noise. With a centre ν, λ is replaced by λ - ν: the derivatives are those in the
+    coordinates W and :math:`b' = b + W^\top\nu`, where fields and weights interfere less.
 
     Examples
     --------
@@ -92,10 +103,10 @@ def gradient(
     Gradient(weights=array([[0., 2.]]), fields=array([0., 2.]))
     """
     up, down = model.hidden_means(data), model.hidden_means(fantasy)
-    center = (up.mean(axis=0) + down.mean(axis=0)) / 2 if centering else np.zeros(1, up.dtype)
-    weights = (up - center).T @ data / len(data) - (down - center).T @ fantasy / len(fantasy)
-    fields = data.mean(axis=0) - fantasy.mean(axis=0)
-    return Gradient(weights, fields - center @ weights if centering else fields)
+    if center is not None:
+        up, down = up - center, down - center
+    weights = up.T @ data / len(data) - down.T @ fantasy / len(fantasy)
+    return Gradient(weights, data.mean(axis=0) - fantasy.mean(axis=0))
 
 
 def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) -> Training:
@@ -112,16 +123,20 @@ def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) ->
         chains = Chains(data.spins, chains.generators[: len(batch)])
     moved = advance(model, chains, how.n_steps)
 
-    slope = gradient(model, data.spins, moved.spins, how.centering)
+    center = hidden_center(model, data.spins, moved.spins) if how.centering else None
+    slope = gradient(model, data.spins, moved.spins, center)
     velocity = Gradient(
         how.momentum * state.velocity.weights
         + how.learning_rate * (slope.weights - how.weight_decay * state.weights),
         how.momentum * state.velocity.fields + how.fields_rate * slope.fields,
     )
+    fields = state.fields + velocity.fields
+    if center is not None:  # back from b' to b, at the new weights
+        fields = fields - center @ velocity.weights
     rest = state.chains.generators[len(moved.generators) :]
     return Training(
         weights=(state.weights + velocity.weights).astype(np.float32, copy=False),
-        fields=(state.fields + velocity.fields).astype(np.float32, copy=False),
+        fields=fields.astype(np.float32, copy=False),
         velocity=velocity,
         chains=Chains(moved.spins, np.concatenate([moved.generators, rest])),
         imputing=imputing,

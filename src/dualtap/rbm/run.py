@@ -29,7 +29,7 @@ from dualtap.recovery.starts import leading_eigenpair
 SCHEMA = 1
 _WATCHED_SAMPLES = 64
 _MOST_SAMPLES = 1000
-FIRST_SINGULAR_VALUE = 0.03  # of the weights; far below one, where they begin to matter
+FIRST_SINGULAR_VALUE = 0.1  # of the weights; below one, where they begin to matter
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def train(
             return
         if run.update % look_every == 0:
             run = last = run.after_look(prior, watched, teacher)
-            if early_stopping and run.curve.is_flat():
+            if early_stopping and run.curve.is_over():
                 run = replace(run, stop_reason="flat")
         if run.update >= max_updates and not run.stop_reason:
             run = replace(run, stop_reason="max_updates")

@@ -10,25 +10,28 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import null_space
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
 from dualtap.recovery.history import signs
 
 _POLISH_ROUNDS = 50
-_LEAST_NEW = 0.2  # share of a vector that others must leave unexplained
+_DEEP = 0.9  # share of the greatest depth that a pattern reaches; a mixture of three has 3/4
+_MOST_IN_VAIN = 3
+_NEW = 0.2  # share of a vector that others must leave unexplained
 
 
 def rotate_to_patterns(
-    basis: NDArray[np.floating], rng: np.random.Generator, n_restarts: int = 5
+    basis: NDArray[np.floating], rng: np.random.Generator, n_restarts: int = 10
 ) -> NDArray[np.int8]:
     r"""Return the ±1 vectors nearest to the span of ``basis``, one for each of its dimensions.
 
-    Each restart rotates by FastICA (contrast :math:`x^4`, whose extreme is a ±1 component), then
-    polishes: :math:`\zeta \leftarrow \mathrm{sign}(\zeta\,\Pi)`, Π projecting onto the span,
-    until no sign changes. Of all the vectors found, those that lie deepest in the span are taken
-    first, unless they hardly add to those taken before: a mixture of patterns lies less deep than
-    a pattern (:math:`3/4` of its square, for three).
+    FastICA (contrast :math:`x^4`, whose extreme is a ±1 component) rotates the span, and signs are
+    polished: :math:`\zeta \leftarrow \mathrm{sign}(\zeta\,\Pi)`, Π projecting onto the span,
+    until none changes. Vectors that lie as deep in the span as the deepest are taken, and what
+    they leave of it is rotated anew: a mixture of patterns lies less deep than a pattern (by
+    :math:`3/4`, for three).
 
     Parameters
     ----------
@@ -40,7 +43,7 @@ def rotate_to_patterns(
     Returns
     -------
     array of shape (p, n_spins), int8 ±1
-        Fewer than p rows if no more independent ones were found.
+        Fewer than p rows if no more independent ones are found.
 
     Examples
     --------
@@ -58,19 +61,33 @@ def rotate_to_patterns(
     if n_vectors == 0:
         return np.empty((0, n_spins), dtype=np.int8)
     u = np.linalg.svd(basis.astype(np.float64), full_matrices=False)[2]
-    seeds = rng.integers(2**31, size=n_restarts if n_vectors > 1 else 1)
-    return _deepest(np.concatenate([_polish(signs(_unmixed(u, int(k))), u) for k in seeds]), u)
+    taken = pool = np.empty((0, n_spins), dtype=np.int8)
+    in_vain = 0
+    for seed in rng.integers(2**31, size=n_restarts):
+        rest = null_space(taken @ u.T).T @ u if len(taken) else u
+        pool = np.concatenate([pool, _polish(signs(_unmixed(rest, int(seed))), u)])
+        depth = np.square(pool @ u.T).sum(axis=1)
+        before = len(taken)
+        taken = _independent(pool, depth, depth >= _DEEP * depth.max(), n_vectors)
+        in_vain = in_vain + 1 if len(taken) <= before else 0
+        if len(taken) == n_vectors or in_vain == _MOST_IN_VAIN:
+            break
+    return taken if len(taken) == n_vectors else _independent(pool, depth, depth > 0, n_vectors)
 
 
 def _unmixed(u: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Return independent components of orthonormal rows."""
+    """Return independent components of orthonormal rows.
+
+    The rows are white as they are. Centring would only harm: a ±1 component has the smallest
+    fourth moment for its second whatever its mean is.
+    """
     if len(u) == 1:
         return u
-    ica = FastICA(whiten="unit-variance", fun="cube", random_state=seed)
+    ica = FastICA(whiten=False, fun="cube", random_state=seed)
     with warnings.catch_warnings():
         # A restart that has not converged is judged by its signs like the others.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        components: NDArray[np.float64] = ica.fit_transform(u.T).T
+        components: NDArray[np.float64] = ica.fit_transform(np.sqrt(u.shape[1]) * u.T).T
     return components
 
 
@@ -83,15 +100,16 @@ def _polish(zeta: NDArray[np.int8], u: NDArray[np.float64]) -> NDArray[np.int8]:
     return zeta
 
 
-def _deepest(found: NDArray[np.int8], u: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Return as many of the vectors as the span has dimensions, the deepest first."""
-    depth = np.square(found @ u.T).sum(axis=1)
+def _independent(
+    pool: NDArray[np.int8], depth: NDArray[np.float64], allowed: NDArray[np.bool_], most: int
+) -> NDArray[np.int8]:
+    """Return allowed vectors, the deepest first, that others do not explain already."""
     taken: list[NDArray[np.int8]] = []
-    directions: NDArray[np.float64] = np.empty((0, u.shape[1]))
-    for zeta in found[np.argsort(-depth, kind="stable")]:
-        new = zeta - (directions @ zeta) @ directions
+    directions: NDArray[np.float64] = np.empty((0, pool.shape[1]))
+    for k in np.argsort(-depth, kind="stable"):
+        new = pool[k] - (directions @ pool[k]) @ directions
         size = float(np.linalg.norm(new))
-        if len(taken) < len(u) and size**2 > _LEAST_NEW * len(zeta):
-            taken.append(zeta)
+        if allowed[k] and len(taken) < most and size**2 > _NEW * pool.shape[1]:
+            taken.append(pool[k])
             directions = np.vstack([directions, new / size])
-    return np.array(taken, dtype=np.int8)
+    return np.array(taken, dtype=np.int8).reshape(-1, pool.shape[1])

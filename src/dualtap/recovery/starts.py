@@ -25,9 +25,7 @@ def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> 
     return m
 
 
-def leading_eigenpair(
-    couplings: Couplings, rng: np.random.Generator
-) -> tuple[float, FloatArray]:
+def leading_eigenpair(couplings: Couplings, rng: np.random.Generator) -> tuple[float, FloatArray]:
     """Return the largest eigenvalue of J and its unit eigenvector, to about three digits.
 
     Lanczos iterations on the products J v; J is never formed.
