@@ -14,6 +14,7 @@ ROOMS = [
     "_threads",
     "_files",
     "spins",
+    "_validation",
     "couplings",
     "_kernels",
     "_chains",

@@ -17,7 +17,8 @@ from scipy.stats import chisquare
 import dualtap.hopfield as hopfield
 from dualtap import _chains
 from dualtap._chains import flip_odds
-from dualtap._kernels.glauber import _break_ties, _draw, glauber_sweeps
+from dualtap._kernels.glauber import _break_ties, glauber_sweeps
+from dualtap._kernels.xoshiro import draw
 from dualtap._progress import progress
 from dualtap._random import as_generator
 from dualtap.hopfield import Equilibration, HopfieldModel
@@ -285,7 +286,7 @@ def test_draw_is_xoshiro128pp():
     states = generator.T.tolist()
     word = np.empty(7, dtype=np.uint32)
     for _ in range(200):
-        _draw(generator, word)
+        draw(generator, word)
         assert word.tolist() == [xoshiro128pp(state) for state in states]
     assert generator.T.tolist() == states
 

@@ -562,11 +562,14 @@ def test_exponential_saturates():
     np.testing.assert_allclose(got, np.exp(np.clip(x.astype(float), -80, 80)), rtol=1e-6)
 
 
-def test_uniforms_are_the_upper_24_bits():
-    words = np.array([0, 255, 256, 2**31, 2**32 - 1], dtype=np.uint32)
+def test_uniforms_are_the_middles_of_intervals():
+    # Neither 0 nor 1, so that a field of any strength and sign decides.
+    words = np.array([0, 511, 512, 2**31, 2**32 - 1], dtype=np.uint32)
     got = np.empty(5, dtype=np.float32)
     uniforms(words, got)
-    np.testing.assert_array_equal(got, [0, 0, 2.0**-24, 0.5, 1 - 2.0**-24])
+    step = 2.0**-23
+    expected = [step / 2, step / 2, 1.5 * step, 0.5 + step / 2, 1 - step / 2]
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("shift", [0.0, -2.5])

@@ -259,7 +259,7 @@ def over_by_loops(update, likelihood, values):
         if rise <= 1e-3 or likelihood[look] - likelihood[before] >= 0.04 * rise:
             continue
         grow = [
-            now < 0.6 * values[look][0] and now > 1.1 * then
+            now < 0.4 * values[look][0] and now > 1.1 * then
             for now, then in zip(values[look], values[before], strict=True)
         ]
         if not any(grow):
@@ -322,7 +322,7 @@ def test_a_late_start_is_waited_for():
 def test_waits_for_a_value_on_its_way():
     # Two steps; before the second the likelihood is flat, but its singular value grows.
     curve = -0.7 + 0.3 * (UPDATE > 100) + 0.2 * (UPDATE > 330)
-    emerging = 0.03 * np.exp(np.clip(UPDATE, 0, 380) / 100)  # 0.6 of 1.5 at update 340
+    emerging = 0.02 * np.exp(np.clip(UPDATE, 0, 380) / 100)  # 0.4 of 1.5 at update 340
     values = np.column_stack([np.full(100, 1.5), emerging])
     assert 340 < UPDATE[over_from(UPDATE, curve, values)] < 430
     # Were it at rest, the first plateau would do.

@@ -95,6 +95,9 @@ def read_arrays(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
 def stored_parameters(model: Any) -> dict[str, Any]:
     """Return the parameters of an estimator as JSON can hold them."""
     parameters: dict[str, Any] = model.get_params()
-    if not isinstance(parameters["random_state"], (int, type(None))):
+    if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None  # a generator has moved on; its state explains nothing
-    return parameters
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in parameters.items()
+    }

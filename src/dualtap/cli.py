@@ -236,6 +236,8 @@ def fit(
     }
     _refuse_others(chosen, options)
     check_free(output, force=force, formats=MODEL_FORMATS)
+    if (checkpoint or resume) == output:
+        raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
     file = read_samples(data)
     spins = as_spins(file.X, zero_is_missing=zero_is_missing)
     watched = not (quiet or as_json)
@@ -339,8 +341,9 @@ def _fit_rbm(
     try:
         model.fit(spins, teacher=file.teacher, checkpoint=kept, resume_from=resume)
     except KeyboardInterrupt:
-        hint = "" if kept is None else f"; go on with --resume {kept}"
-        print(f"dualtap: interrupted after {model.n_updates_} updates{hint}", file=sys.stderr)
+        done = model.n_updates_ if hasattr(model, "n_updates_") else 0
+        hint = f"; go on with --resume {kept}" if kept is not None and kept.exists() else ""
+        print(f"dualtap: interrupted after {done} updates{hint}", file=sys.stderr)
         raise typer.Exit(130) from None
     return model
 

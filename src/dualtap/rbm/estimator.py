@@ -16,10 +16,11 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dualtap._files import check_free
+from dualtap._files import check_free, stored_parameters
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
+from dualtap._validation import validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.learned import LearnedRBM
 from dualtap.rbm.model import PRIORS, Hidden
@@ -111,7 +112,7 @@ class HopfieldRBM(LearnedRBM):
     singular_values_ : array of shape (n_hidden,)
         Of W, in descending order.
     n_patterns_ : int
-        Singular values above the widest gap; 0 if there is none.
+        One for each singular value above the widest gap, if as many are found; 0 without a gap.
     patterns_ : array of shape (n_patterns, n_spins), int8
         ±1 vectors that span the same space as the singular vectors above the gap. The weights
         know the patterns up to a rotation only; independence over sites undoes it.
@@ -231,13 +232,12 @@ class HopfieldRBM(LearnedRBM):
         -------
         self
         """
-        spins = self._validate(X, reset=True)
+        spins = validated_spins(self, X, reset=True)
         if teacher is not None and teacher.n_spins != spins.n_spins:
             raise ValueError(f"the teacher has {teacher.n_spins} spins, X has {spins.n_spins}")
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
-            again = resume_from is not None and Path(resume_from).resolve() == path.resolve()
-            check_free(path, force=again, formats=(".npz",))
+            _check_checkpoint(path, None if resume_from is None else Path(resume_from))
         if resume_from is None:
             run = self._start(spins.values)
         else:
@@ -266,8 +266,8 @@ class HopfieldRBM(LearnedRBM):
         self
         """
         first = not hasattr(self, "_run")
-        spins = self._validate(X, reset=first)
-        run = self._start(spins.values) if first else replace(self._run, stop_reason="")
+        spins = validated_spins(self, X, reset=first)
+        run = self._start(spins.values) if first else self._continued()
         n_batches = -(-spins.n_samples // self.batch_size)
         with one_blas_thread():
             for batch in np.array_split(spins.values, n_batches):
@@ -305,9 +305,10 @@ class HopfieldRBM(LearnedRBM):
                 bar(now.update - run.update, str(now.curve))
                 run = now
                 self._keep(run)
-                if run.update % self.look_every:
+                if run.update % self.look_every or run.stop_reason == "diverged":
                     continue
-                if True in [callback(self) for callback in callbacks]:
+                answers = [callback(self) for callback in callbacks]
+                if any(isinstance(answer, (bool, np.bool_)) and answer for answer in answers):
                     self._keep(replace(run, stop_reason="callback"))
                     break
                 if path is not None and time.monotonic() - written > _CHECKPOINT_SECONDS:
@@ -327,6 +328,16 @@ class HopfieldRBM(LearnedRBM):
             self._rates(X, rng),
             seed,
         )
+
+    def _continued(self) -> Run:
+        """Return the run so far, for more of the same."""
+        n_hidden, most = len(self._run.state.weights), len(self._run.state.imputing)
+        if self.n_hidden != n_hidden or self.batch_size > most:
+            raise ValueError(
+                f"training began with n_hidden={n_hidden} and batch_size={most}, and cannot go on "
+                f"with {self.n_hidden} and {self.batch_size}: use fit to begin anew"
+            )
+        return replace(self._run, stop_reason="")
 
     def _rates(self, X: NDArray[np.int8], rng: np.random.Generator) -> tuple[float, float]:
         """Return the factors of the gradients of weights and fields."""
@@ -350,7 +361,7 @@ class HopfieldRBM(LearnedRBM):
     def _resumed(self, X: NDArray[np.int8], path: Path) -> Run:
         """Read a run and check that it is one of these data and parameters."""
         run, parameters, _ = read_run(path)
-        mine = self.get_params()
+        mine = stored_parameters(self)
         for name in sorted(set(mine) - _FREE_TO_CHANGE):
             if parameters.get(name) != mine[name]:
                 raise ValueError(
@@ -367,7 +378,7 @@ class HopfieldRBM(LearnedRBM):
         """Say so when training ended for a reason the user should act on."""
         if self.stop_reason_ == "diverged":
             advice = (
-                f"training diverged after update {self.n_updates_}, the state before it is kept: "
+                f"training diverged after update {self.n_updates_}, whose state is kept: "
                 f"the learning rate ({self.learning_rate_:.3g}) is too large for these data, "
                 'try a tenth of it, or "auto"'
             )
@@ -379,3 +390,14 @@ class HopfieldRBM(LearnedRBM):
         else:
             return
         warnings.warn(advice, ConvergenceWarning, stacklevel=4)  # past scikit-learn's wrapper
+
+
+def _check_checkpoint(path: Path, resume_from: Path | None) -> None:
+    """Raise unless the file can be written without the loss of another run."""
+    again = resume_from is not None and resume_from.resolve() == path.resolve()
+    check_free(path, force=True, formats=(".npz",))
+    if path.exists() and not again:
+        raise FileExistsError(
+            f"the checkpoint {str(path)!r} exists: go on from it with resume_from (--resume), or "
+            "remove it"
+        )

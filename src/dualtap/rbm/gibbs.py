@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dualtap.rbm.model import RBM
 
 _DRAWS_WORTH_THREADS = 500_000
-_LANES = 32  # of the kernel; repeated here because importing it starts Numba
+LANES = 32  # of the kernel; repeated here because importing it starts Numba
 
 
 class Chains(NamedTuple):
@@ -32,7 +32,7 @@ def seeded_generators(n_chains: int, rng: np.random.Generator) -> NDArray[np.uin
     >>> seeded_generators(2, np.random.default_rng(0)).shape
     (2, 4, 32)
     """
-    words = rng.integers(0, 2**32, size=(n_chains, 4, _LANES), dtype=np.uint32)
+    words = rng.integers(0, 2**32, size=(n_chains, 4, LANES), dtype=np.uint32)
     words[:, 0] |= ~words.any(axis=1)  # the all-zero state is a fixed point of xoshiro
     return words
 
@@ -81,6 +81,10 @@ def advance(
     """
     from dualtap._kernels.gibbs import gibbs_steps
 
+    if len(chains.generators) < len(chains.spins):
+        raise ValueError(
+            f"{len(chains.spins)} chains need as many generators, got {len(chains.generators)}"
+        )
     spins, generators = _padded(chains.spins), chains.generators.copy()
     with _enough_threads(n_steps * spins.size):
         gibbs_steps(
@@ -115,6 +119,6 @@ def _padded(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     A unit without weights is sampled like the others and touches none of them.
     """
     n_rows, n_columns = rows.shape
-    padded = np.zeros((n_rows, -(-n_columns // _LANES) * _LANES), dtype=np.float32)
+    padded = np.zeros((n_rows, -(-n_columns // LANES) * LANES), dtype=np.float32)
     padded[:, :n_columns] = rows
     return padded

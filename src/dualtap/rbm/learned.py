@@ -8,17 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dualtap._files import stored_parameters
 from dualtap._random import RandomState, as_generator
+from dualtap._validation import validated_spins
 from dualtap.rbm.gibbs import Chains, advance, seeded_generators
 from dualtap.rbm.likelihood import LogPartition, log_likelihood, log_partition
 from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors, pseudo_likelihood
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
-from dualtap.spins import Spins, as_spins
 
 
 class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -44,7 +44,7 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n_samples, n_hidden)
         """
         check_is_fitted(self)
-        return self.model().hidden_means(self._validate(X).values)
+        return self.model().hidden_means(validated_spins(self, X).values)
 
     def score(self, X: Any, y: None = None) -> float:
         """Return the exact mean log pseudo-likelihood per spin of X.
@@ -61,7 +61,7 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             -log 2 for a fair coin, 0 for certainty.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(self.model(), self._validate(X).values)
+        return pseudo_likelihood(self.model(), validated_spins(self, X).values)
 
     def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
         """Return log Z with its error: exact for few units, else annealed.
@@ -96,7 +96,7 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         float
         """
         check_is_fitted(self)
-        spins = self._validate(X)
+        spins = validated_spins(self, X)
         return log_likelihood(self.model(), spins.values, partition or self.log_partition(0))
 
     def sample(
@@ -160,7 +160,7 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             directions, so a random mode has about :math:`\sqrt{1 - N_h/N}`.
         """
         check_is_fitted(self)
-        return mode_errors(self.components_, data_modes(self._validate(X).values, n_modes))
+        return mode_errors(self.components_, data_modes(validated_spins(self, X).values, n_modes))
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write the training run to an ``.npz`` file; :func:`dualtap.save` calls this.
@@ -267,11 +267,8 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.components_ = run.state.weights
         self.fields_ = run.state.fields
 
-    def _validate(self, X: Any, reset: bool = False) -> Spins:
-        spins = as_spins(X)
-        named = spins.values if isinstance(X, Spins) else X
-        validate_data(self, named, reset=reset, skip_check_array=True)
-        return spins
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_run")
 
     @property
     def _n_features_out(self) -> int:

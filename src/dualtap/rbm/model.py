@@ -187,7 +187,7 @@ class RBM:
         r"""Return :math:`s_i h_i`, where :math:`P(s_i | s_{\setminus i}) = 1/(1+e^{-2 s_i h_i})`.
 
         Exact: half the rise of the free energy when spin i alone is turned. For Gaussian hidden
-        units :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`; for ±1 ones the rise is a sum of
+        units :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`; for ±1 ones the rise sums
         :math:`\log\cosh x_\mu - \log\cosh(x_\mu - 2 s_i W^\mu_i)`.
         """
         s = s.astype(self.weights.dtype, copy=False)

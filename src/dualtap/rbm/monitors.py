@@ -303,7 +303,7 @@ def is_emerging(
     >>> import numpy as np
     >>> from dualtap.rbm.monitors import is_emerging
     >>> update = np.arange(0, 50, 10)
-    >>> values = np.column_stack([np.ones(5), 0.1 * 1.5 ** np.arange(5)])
+    >>> values = np.column_stack([np.ones(5), 0.05 * 1.5 ** np.arange(5)])
     >>> is_emerging(update, values)
     array([False,  True,  True,  True,  True])
     """

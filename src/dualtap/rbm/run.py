@@ -20,7 +20,7 @@ from dualtap._files import atomic_write, known_suffix, read_arrays
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
-from dualtap.rbm.gibbs import Chains, random_chains, seeded_generators
+from dualtap.rbm.gibbs import LANES, Chains, random_chains, seeded_generators
 from dualtap.rbm.model import RBM, Prior
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step
@@ -96,21 +96,14 @@ def train(
     early_stopping: bool,
     teacher: HopfieldModel | None,
 ) -> Iterator[Run]:
-    """Yield the run as it is and after every update, until one of them has a reason to stop.
-
-    A run that diverges goes back to where it was last looked at.
-    """
+    """Yield the run as it is and after every update, until one of them has a reason to stop."""
     order = batches(len(X), batch_size, run.seed, run.update)
     some = np.random.default_rng(run.seed).permutation(len(X))[:_WATCHED_SAMPLES]
     watched = X[some].astype(np.float32)
-    last = run
     while True:
-        if run.stop_reason:
-            yield replace(last, stop_reason=run.stop_reason)
-            return
         if run.update % look_every == 0:
-            run = last = run.after_look(prior, watched, teacher)
-            if early_stopping and run.curve.is_over():
+            run = run.after_look(prior, watched, teacher)
+            if early_stopping and not run.stop_reason and run.curve.is_over():
                 run = replace(run, stop_reason="flat")
         if run.update >= max_updates and not run.stop_reason:
             run = replace(run, stop_reason="max_updates")
@@ -251,7 +244,7 @@ def read_run(path: Path) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
     """Read what :func:`write_run` wrote: the run, its parameters and names of spins if any."""
     known_suffix(path, (".npz",))
     contents = read_arrays(path)
-    if not isinstance(contents, dict) or "kind" not in contents or contents["kind"] != "rbm":
+    if not isinstance(contents, dict) or contents.get("kind") != "rbm" or "schema" not in contents:
         raise ValueError(f"{path} is not a training run of an RBM; HopfieldRBM writes them")
     if int(contents["schema"]) != SCHEMA:
         raise ValueError(
@@ -281,8 +274,14 @@ def _rebuild(
         "velocity_weights": (state.velocity.weights, (n_hidden, n_spins)),
         "velocity_fields": (state.velocity.fields, (n_spins,)),
         "chains": (state.chains.spins, (len(state.chains.spins), n_spins)),
+        "generators": (state.chains.generators, (len(state.chains.generators), 4, LANES)),
+        "imputing": (state.imputing, (len(state.imputing), 4, LANES)),
         "curve_singular_values": (curve.singular_values, (len(curve.update), n_hidden)),
     }
+    for name in ("pseudo_likelihood", "pseudo_likelihood_one_step", "error"):
+        shapes[f"curve_{name}"] = (getattr(curve, name), curve.update.shape)
+    if len(state.chains.generators) < len(state.chains.spins):
+        raise ValueError("there are fewer generators than chains")
     for name, (array, shape) in shapes.items():
         if array.shape != shape:
             raise ValueError(f"{name} has shape {array.shape} where {shape} is needed")

@@ -18,10 +18,11 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
+from dualtap._validation import validated_spins
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood
@@ -29,7 +30,7 @@ from dualtap.recovery.deflate import Start, Step, Students, deflate
 from dualtap.recovery.history import History, signs
 from dualtap.recovery.stopping import kink
 from dualtap.recovery.temperature import fit_beta
-from dualtap.spins import Spins, as_spins
+from dualtap.spins import Spins
 
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
 _BETA_ROUNDS = 4
@@ -195,7 +196,7 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         -------
         self
         """
-        spins = self._validate(X, reset=True)
+        spins = validated_spins(self, X, reset=True)
         base = HebbianCouplings(spins.values)
         rng = as_generator(self.random_state)
         if self.beta is not None:
@@ -276,7 +277,7 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
             Means over the observed entries.
         """
         check_is_fitted(self)
-        return self._overlaps(self._validate(X))
+        return self._overlaps(validated_spins(self, X))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the index of the pattern nearest to each sample, in absolute overlap.
@@ -305,7 +306,7 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
             each of shape (n_samples,).
         """
         check_is_fitted(self)
-        return self._assign(self._validate(X))
+        return self._assign(validated_spins(self, X))
 
     def score(self, X: Any, y: None = None) -> float:
         """Return the mean log pseudo-likelihood per spin of X under the recovered model.
@@ -321,7 +322,7 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
             -log 2 for a fair coin, 0 for certainty.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(self._validate(X).values, self.patterns_, self.beta_)
+        return pseudo_likelihood(validated_spins(self, X).values, self.patterns_, self.beta_)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.int8]:
         """Draw new samples from the Hopfield model of the recovered patterns.
@@ -339,12 +340,6 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         model = HopfieldModel(self.patterns_, self.beta_)
         return model.sample(n_samples, random_state=random_state)
 
-    def _validate(self, X: Any, reset: bool = False) -> Spins:
-        spins = as_spins(X)
-        named = spins.values if isinstance(X, Spins) else X
-        validate_data(self, named, reset=reset, skip_check_array=True)
-        return spins
-
     def _overlaps(self, spins: Spins) -> NDArray[np.float64]:
         observed = np.maximum(np.count_nonzero(spins.values, axis=1), 1)
         products = spins.values.astype(np.float32) @ self.patterns_.T.astype(np.float32)
@@ -356,6 +351,9 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         label = np.argmax(np.abs(o), axis=1)
         chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
         return Assignment(label, np.where(chosen < 0, -1, 1), np.abs(chosen))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "labels_")
 
     @property
     def _n_features_out(self) -> int:
