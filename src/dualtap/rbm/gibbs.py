@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dualtap.rbm.model import RBM
 
 _DRAWS_WORTH_THREADS = 500_000
-LANES = 32  # of the kernel; repeated here because importing it starts Numba
+LANES = 32  # of the kernel, like the next; repeated here because importing it starts Numba
+_UNITS = 4
 
 
 class Chains(NamedTuple):
@@ -85,18 +86,23 @@ def advance(
         raise ValueError(
             f"{len(chains.spins)} chains need as many generators, got {len(chains.generators)}"
         )
-    spins, generators = _padded(chains.spins), chains.generators.copy()
+    n_chains, n_spins = chains.spins.shape
+    even = n_chains + n_chains % 2
+    spins = _padded(chains.spins, even)
+    generators = np.resize(chains.generators[:n_chains], (even, 4, LANES))
     with _enough_threads(n_steps * spins.size):
         gibbs_steps(
             spins,
-            np.empty((0, spins.shape[1]), dtype=np.float32) if held is None else _padded(held),
-            _padded(model.weights),
-            _padded(model.fields[None])[0],
+            np.empty((0, spins.shape[1]), dtype=np.float32)
+            if held is None
+            else _padded(held, even),
+            _padded(model.weights, -(-model.n_hidden // _UNITS) * _UNITS),
+            _padded(model.fields[None], 1)[0],
             generators,
             n_steps,
             model.prior.name == "binary",
         )
-    return Chains(np.ascontiguousarray(spins[:, : model.n_spins]), generators)
+    return Chains(np.ascontiguousarray(spins[:n_chains, :n_spins]), generators[:n_chains])
 
 
 @contextmanager
@@ -113,12 +119,12 @@ def _enough_threads(n_draws: int) -> Iterator[None]:
         numba.set_num_threads(n_threads)
 
 
-def _padded(rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return a float32 copy with the columns filled up with zeros to a multiple of the lanes.
+def _padded(rows: NDArray[np.floating], n_rows: int) -> NDArray[np.float32]:
+    """Return a float32 copy filled up with zeros, to ``n_rows`` and a multiple of the lanes.
 
-    A unit without weights is sampled like the others and touches none of them.
+    A unit without weights is sampled like the others and touches none of them; so is a chain.
     """
-    n_rows, n_columns = rows.shape
-    padded = np.zeros((n_rows, -(-n_columns // LANES) * LANES), dtype=np.float32)
-    padded[:, :n_columns] = rows
+    n_columns = -(-rows.shape[1] // LANES) * LANES
+    padded = np.zeros((n_rows, n_columns), dtype=np.float32)
+    padded[: len(rows), : rows.shape[1]] = rows
     return padded
