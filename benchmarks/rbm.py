@@ -167,14 +167,14 @@ def growth(runs: int = 7) -> list[dict[str, Any]]:
         ]
         seconds = _interleaved(trainings, runs)
         exponent = float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
-        per_unit = float(np.polyfit(values, seconds, 1)[0])
+        straight = float(np.corrcoef(values, seconds)[0, 1] ** 2)
         rows += [
             {
                 "varied": name,
                 "value": value,
                 "milliseconds per update": 1e3 * s,
                 "exponent": exponent,
-                "milliseconds per added unit": 1e3 * per_unit,
+                "R² of a straight line": straight,
             }
             for value, s in zip(values, seconds, strict=True)
         ]
@@ -214,7 +214,7 @@ def plot_growth(rows: list[dict[str, Any]]) -> None:
             ylabel="ms per update",
             xlim=(0, None),
             ylim=(0, None),
-            title=f"exponent {own[0]['exponent']:.2f}",
+            title=f"straight line: R² = {own[0]['R² of a straight line']:.3f}",
         )
         ax.legend(frameon=False)
     figure.suptitle("PCD-10 on one thread; N = 1000, N_h = 30, 100 chains unless varied")
