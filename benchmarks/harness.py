@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
+_REST = 0.2  # seconds: the threads of BLAS spin for a while after their work, in the way of others
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def compare(
             accuracy[one.name] = one.accuracy(answer)
         for _ in range(runs):
             for one in pair:
+                time.sleep(_REST)
                 start = time.perf_counter()
                 one.run()
                 times[one.name].append(time.perf_counter() - start)
