@@ -26,7 +26,7 @@ from dualtap.rbm.run import Run, start_run, train
 
 CASE = "PCD-10, N=1000 N_h=15, batch 100, 100 chains"
 RATE = 4e-4
-UPDATES = 50
+UPDATES = 100
 PICTURES = Path(__file__).parent.parent / "docs" / "images"
 
 
@@ -61,7 +61,7 @@ def _advance(runs: Iterator[Run], n_updates: int) -> Run:
 
 
 def speed(n_threads: int, runs: int) -> list[Row]:
-    """Time 50 updates of ours, looks included, against NumPy, rbms and scikit-learn."""
+    """Time 100 updates of ours, looks included, against NumPy, rbms and scikit-learn."""
     from sklearn.neural_network import BernoulliRBM
 
     _, X = _data()

@@ -16,7 +16,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.integrate import quad
 from scipy.stats import chisquare, kstest, norm
 
-from dualtap._kernels.gibbs import _decay, _sample_hidden, _uniform
+from dualtap._kernels.gibbs import _halved, _sample_hidden, _uniform
 from dualtap.rbm.gibbs import Chains, advance, random_chains, seeded_generators
 from dualtap.rbm.model import PRIORS, RBM
 
@@ -527,7 +527,7 @@ def test_no_stream_starts_at_the_fixed_point():
 @njit(fastmath={"contract"})  # as in the kernels
 def exponentials(x, result):
     for i in range(len(x)):
-        result[i] = _decay(x[i])
+        result[i] = _halved(x[i])
 
 
 @njit
@@ -546,17 +546,17 @@ def draw_hidden(x, binary, seed=0):
 
 
 def test_exponential_to_float32():
-    x = np.linspace(0, 80, 100_001, dtype=np.float32)
+    x = np.linspace(0, 115, 100_001, dtype=np.float32)
     got = np.empty_like(x)
     exponentials(x, got)
-    np.testing.assert_allclose(got, np.exp(-x.astype(np.float64)), rtol=6e-7)
+    np.testing.assert_allclose(got, np.exp2(-x.astype(np.float64)), rtol=4e-7)
 
 
 def test_exponential_saturates():
-    x = np.array([81, 1e30, np.inf], dtype=np.float32)
+    x = np.array([116, 1e30, np.inf], dtype=np.float32)
     got = np.empty_like(x)
     exponentials(x, got)
-    np.testing.assert_allclose(got, np.exp(-80.0), rtol=1e-6)
+    np.testing.assert_allclose(got, 2.0**-115, rtol=1e-6)
 
 
 def test_uniforms_are_the_middles_of_intervals():
