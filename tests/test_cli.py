@@ -11,27 +11,11 @@ import numpy as np
 import pytest
 
 import dualtap as dt
-from dualtap import cli
 from dualtap.io import read_samples
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 RBM_PAGE = ROOT / "docs" / "rbm.md"
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    """Run ``dualtap`` with arguments in an empty folder; return code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def _run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dualtap", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        out, err = capfd.readouterr()
-        return exit_.value.code or 0, out, err
-
-    return _run
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import dualtap as dt
-from dualtap import cli
 from dualtap.io import read_samples
 from dualtap.rbm import run as run_module
 
@@ -28,21 +27,6 @@ def one_thread():
     numba.set_num_threads(1)
     yield
     numba.set_num_threads(before)
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    """Run ``dualtap`` with arguments in an empty folder; return code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def _run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dualtap", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        out, err = capfd.readouterr()
-        return exit_.value.code or 0, out, err
-
-    return _run
 
 
 @pytest.fixture
