@@ -27,6 +27,7 @@ ROOMS = [
     "rbm",
     "io",
     "plots",
+    "experiments",
     "_summary",
     "_terminal",
     "cli",

@@ -26,7 +26,14 @@ def progress(description: str, total: int | None, enabled: bool) -> Iterator[Adv
         yield _unseen
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     columns = (
@@ -34,6 +41,8 @@ def progress(description: str, total: int | None, enabled: bool) -> Iterator[Adv
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:

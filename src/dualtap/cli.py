@@ -288,6 +288,57 @@ def show(
     _report(result, headline(result), as_json, quiet=False)
 
 
+@app.command(
+    epilog="Examples: dualtap reproduce fig2 · dualtap reproduce all · "
+    "dualtap reproduce fig4 --full --jobs 8 · dualtap reproduce fig4 --export fig4.csv"
+)
+def reproduce(
+    names: Annotated[
+        list[str], typer.Argument(help="Experiments (fig2, …), all, or claims for the verdicts.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the store and the figures.")] = Path(
+        "results"
+    ),
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="The paper's sizes and counts, or fewer trials.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = -1,
+    dask: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, or: local.")
+    ] = None,
+    export_to: Annotated[
+        Path | None,
+        typer.Option("--export", help="Write the trials to this .csv or .parquet file as well."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Make trials again; overwrite the exported file.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce figures and claims of the paper; what is done already is not done again."""
+    from dualtap._files import check_free
+    from dualtap.experiments import reproduce as work
+    from dualtap.experiments.store import EXPORT_FORMATS
+
+    if export_to is not None:
+        check_free(export_to, force=force, formats=EXPORT_FORMATS)
+    options: dict[str, Any] = {"full": full, "n_jobs": jobs, "dask": dask, "force": force}
+    try:
+        written = work.reproduce(names, out, verbose=not (quiet or as_json), **options)
+    except KeyboardInterrupt:
+        print("dualtap: interrupted; the same command goes on from here", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if export_to is not None:
+        work.export(names, out, export_to, full=full, force=force)
+        written.append(export_to)
+    files = [str(path) for path in written]
+    if as_json:
+        print(json.dumps({"files": files}, indent=2))
+    elif not quiet:
+        print("\n".join(files))
+
+
 def _refuse_others(method: Method, options: dict[str, Any]) -> None:
     """Raise if an option was given that the method does not have."""
     own = _RBM_OPTIONS if method is Method.rbm else _TAP_OPTIONS

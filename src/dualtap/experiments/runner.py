@@ -1,0 +1,111 @@
+"""Make the trials that are missing: on this machine's processes, or on a Dask cluster.
+
+Workers only compute. The process that called writes a row as soon as its trial ends, in whatever
+order they end; seeds belong to trials, so the rows do not depend on who made them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing
+
+import joblib
+
+from dualtap._progress import progress
+from dualtap.experiments.experiment import Experiment, Outcome, Results, Task
+from dualtap.experiments.store import Store
+
+Finished = tuple[Task, Outcome, float]
+
+
+def run(
+    experiment: Experiment,
+    store: Store,
+    *,
+    full: bool = False,
+    n_jobs: int = -1,
+    dask: str | None = None,
+    force: bool = False,
+    verbose: bool = False,
+) -> Results:
+    """Make every trial that the store does not have, and return all rows.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    store : Store
+    full : bool
+        The paper's sizes and counts, not the quick ones.
+    n_jobs : int
+        Processes; -1 for as many as the machine has cores, 1 for this one alone.
+    dask : str, optional
+        Address of a Dask scheduler, or "local" for a cluster on this machine.
+    force : bool
+        Make trials again that are there.
+    verbose : bool
+        Show a progress bar on a terminal.
+
+    Returns
+    -------
+    Results
+    """
+    tasks = experiment.tasks(full)
+    missing = [task for task in tasks if force or task not in store]
+    with (
+        progress(experiment.name, len(missing), verbose and bool(missing)) as advance,
+        closing(_finished(experiment, missing, n_jobs, dask)) as finished,
+    ):
+        for task, outcome, seconds in finished:
+            store.add(task, outcome, seconds)
+            advance(1)
+    return store.results(tasks)
+
+
+def _finished(
+    experiment: Experiment, tasks: Sequence[Task], n_jobs: int, dask: str | None
+) -> Generator[Finished, None, None]:
+    """Yield trials as they end."""
+    if dask is not None and tasks:
+        yield from _on_dask(experiment, tasks, dask, n_jobs)
+    elif n_jobs == 1 or len(tasks) <= 1:
+        for task in tasks:
+            yield _make(experiment, task)
+    else:
+        # A process each, one thread inside: trials share nothing, and never meet.
+        with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+            parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
+            yield from parallel(joblib.delayed(_make)(experiment, task) for task in tasks)
+
+
+def _make(experiment: Experiment, task: Task) -> Finished:
+    start = time.perf_counter()
+    outcome = experiment.trial(task.parameters, task.seed)
+    return task, outcome, time.perf_counter() - start
+
+
+def _on_dask(
+    experiment: Experiment, tasks: Sequence[Task], address: str, n_jobs: int
+) -> Generator[Finished, None, None]:
+    """Submit all trials; one whose worker dies is made again by another."""
+    try:
+        from distributed import Client, LocalCluster, as_completed
+    except ImportError:
+        raise ValueError("Dask needs: pip install 'dualtap[distributed]'") from None
+    workers = {} if n_jobs < 1 else {"n_workers": n_jobs}
+    cluster = (
+        LocalCluster(threads_per_worker=1, dashboard_address=None, **workers)
+        if address == "local"
+        else None
+    )
+    try:
+        with Client(cluster or address) as client:
+            futures = [
+                client.submit(_make, experiment, task, pure=False, retries=5) for task in tasks
+            ]
+            for future in as_completed(futures):
+                yield future.result()
+                future.release()
+    finally:
+        if cluster is not None:
+            cluster.close()
