@@ -1,0 +1,300 @@
+"""The runner and its store: every trial once, whole, and the same whoever makes it."""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toy_experiment
+from dualtap import experiments
+from dualtap.experiments import reproduce
+from dualtap.experiments.experiment import Task
+from dualtap.experiments.runner import run
+from dualtap.experiments.store import Store
+
+HERE = Path(__file__).parent
+
+
+def rows(results):
+    """What must not depend on who made the trials."""
+    return [
+        (dict(row.parameters), row.index, row.seed, dict(row.results), row.array("path").tolist())
+        for row in results
+    ]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def expected(tmp_path):
+    with Store(tmp_path / "expected") as opened:
+        return rows(run(toy_experiment.make(), opened, n_jobs=1))
+
+
+# --- tasks --------------------------------------------------------------------------------------
+
+
+@given(
+    parameters=st.dictionaries(st.text(max_size=5), st.integers() | st.floats(allow_nan=False)),
+    index=st.integers(0, 10**6),
+)
+def test_a_task_has_one_seed(parameters, index):
+    task = Task("a", 1, parameters, index)
+    shuffled = Task("a", 1, dict(reversed(parameters.items())), index)
+    assert (task.key, task.seed, task.point) == (shuffled.key, shuffled.seed, shuffled.point)
+    assert 0 <= task.seed < 2**31
+    others = [Task("b", 1, parameters, index), Task("a", 2, parameters, index)]
+    others += [Task("a", 1, parameters, index + 1), Task("a", 1, {**parameters, "new": 1}, index)]
+    assert len({task.key, *(other.key for other in others)}) == 5
+
+
+# --- store --------------------------------------------------------------------------------------
+
+
+def test_rows_come_back_whole(store):
+    task = Task("toy", 1, {"center": 0.5}, 3)
+    store.add(task, {"x": np.float64(1.5), "name": "a", "v": np.arange(3)}, seconds=0.25)
+    (row,) = store.results([task])
+    assert row.results == {"x": 1.5, "name": "a"}
+    assert (row.index, row.seed, row.seconds) == (3, task.seed, 0.25)
+    np.testing.assert_array_equal(row.array("v"), [0, 1, 2])
+    store.add(task, {"x": 2.5}, seconds=0.5)  # made again: replaced
+    (row,) = store.results([task])
+    assert row.results == {"x": 2.5}
+    with pytest.raises(KeyError):
+        row.array("v")
+
+
+def test_versions_and_parameters_never_mix(store):
+    task = Task("toy", 1, {"center": 0.5}, 0)
+    store.add(task, {"x": 1}, seconds=0)
+    for other in (
+        Task("toy", 2, {"center": 0.5}, 0),
+        Task("toy", 1, {"center": 0.6}, 0),
+        Task("toy", 1, {"center": 0.5, "more": 1}, 0),
+        Task("toy", 1, {"center": 0.5}, 1),
+        Task("another", 1, {"center": 0.5}, 0),
+    ):
+        assert other not in store
+        assert len(store.results([other])) == 0
+    assert task in store
+
+
+def test_a_file_that_is_no_store(tmp_path):
+    (tmp_path / "trials.sqlite").write_bytes(b"something else entirely" * 100)
+    with pytest.raises(ValueError, match=r"trials\.sqlite is not a store of trials"):
+        Store(tmp_path)
+
+
+def test_export(store, tmp_path, expected):
+    experiment = toy_experiment.make()
+    run(experiment, store, n_jobs=1)
+    path = tmp_path / "trials.csv"
+    store.export(experiment.tasks(full=False), path)
+    with path.open() as file:
+        lines = list(csv.DictReader(file))
+    assert [float(line["mean"]) for line in lines] == [row[3]["mean"] for row in expected]
+    assert [int(line["seed"]) for line in lines] == [row[2] for row in expected]
+    assert {"center", "trial", "count", "seconds", "dualtap"} < set(lines[0])
+    with pytest.raises(FileExistsError):
+        store.export(experiment.tasks(full=False), path)
+    with pytest.raises(ValueError, match="must end in"):
+        store.export(experiment.tasks(full=False), tmp_path / "trials.xls")
+
+
+def test_export_to_parquet(store, tmp_path, expected):
+    import pandas as pd
+
+    experiment = toy_experiment.make()
+    run(experiment, store, n_jobs=1)
+    store.export(experiment.tasks(full=False), tmp_path / "trials.parquet")
+    table = pd.read_parquet(tmp_path / "trials.parquet")
+    assert table["mean"].tolist() == [row[3]["mean"] for row in expected]
+
+
+# --- runner -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_rows_do_not_depend_on_the_workers(store, expected, n_jobs):
+    assert rows(run(toy_experiment.make(), store, n_jobs=n_jobs)) == expected
+
+
+def counted(tmp_path):
+    """An experiment that notes every trial made."""
+    log = tmp_path / "log"
+
+    def points(full):
+        return [({"center": float(c), "log": str(log)}, 2) for c in range(2)]
+
+    return toy_experiment.make(points), log
+
+
+def test_nothing_is_made_twice_unless_forced(store, tmp_path):
+    experiment, log = counted(tmp_path)
+    first = rows(run(experiment, store, n_jobs=1))
+    assert rows(run(experiment, store, n_jobs=1)) == first
+    assert log.read_text() == "...."
+    assert rows(run(experiment, store, n_jobs=1, force=True)) == first
+    assert log.read_text() == "........"
+
+
+def test_full_keeps_the_rows_of_quick(store):
+    experiment = toy_experiment.make()
+    quick = rows(run(experiment, store, n_jobs=1))
+    full = rows(run(experiment, store, n_jobs=1, full=True))
+    assert len(full) == 15
+    assert all(row in full for row in quick)
+
+
+def test_a_trial_that_fails_keeps_the_others(store, monkeypatch):
+    real = toy_experiment.trial
+
+    def failing(parameters, seed):
+        if parameters["center"] == -2.0:
+            raise RuntimeError("no luck")
+        return real(parameters, seed)
+
+    monkeypatch.setattr(toy_experiment, "trial", failing)
+    experiment = toy_experiment.make()
+    with pytest.raises(RuntimeError, match="no luck"):
+        run(experiment, store, n_jobs=1)
+    assert len(store.results(experiment.tasks(full=False))) == 6
+
+
+SWEEP = """
+import sys
+from pathlib import Path
+import toy_experiment
+from dualtap.experiments.runner import run
+from dualtap.experiments.store import Store
+
+def points(full):
+    return [({"center": float(c), "sleep": 0.02}, 10) for c in range(6)]
+
+with Store(sys.argv[1]) as store:
+    run(toy_experiment.make(points), store, n_jobs=int(sys.argv[2]))
+"""
+
+
+def sweep(folder, n_jobs=1):
+    return subprocess.Popen(
+        [sys.executable, "-c", SWEEP, str(folder), str(n_jobs)],
+        env=os.environ | {"PYTHONPATH": str(HERE)},
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def all_rows(folder):
+    with closing(sqlite3.connect(folder / "trials.sqlite")) as database:
+        return database.execute(
+            "SELECT experiment, version, point, trial, seed, results FROM trials ORDER BY 3, 4"
+        ).fetchall()
+
+
+def n_rows(folder):
+    try:
+        return len(all_rows(folder))
+    except sqlite3.OperationalError:  # not there yet
+        return 0
+
+
+def test_killed_ten_times_ends_with_the_same_rows(tmp_path):
+    whole = sweep(tmp_path / "whole")
+    assert whole.wait(timeout=120) == 0
+    rng = np.random.default_rng(0)
+    broken = tmp_path / "broken"
+    for _ in range(10):
+        before = n_rows(broken)
+        process = sweep(broken)
+        while n_rows(broken) < before + 2 and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.05 * rng.random())
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+    assert 20 <= n_rows(broken) <= 60
+    assert sweep(broken).wait(timeout=120) == 0
+    assert all_rows(broken) == all_rows(tmp_path / "whole")
+    assert len(all_rows(broken)) == 60
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    process = sweep(tmp_path, n_jobs=2)
+    while n_rows(tmp_path) < 3 and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    assert process.returncode != 0
+    assert 3 <= n_rows(tmp_path) < 60
+    assert sweep(tmp_path, n_jobs=2).wait(timeout=120) == 0
+    assert n_rows(tmp_path) == 60
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toy_only(monkeypatch):
+    """Let the toy be the only experiment."""
+    monkeypatch.setattr(experiments, "NAMES", ("toy",))
+    monkeypatch.setattr(reproduce, "NAMES", ("toy",))
+    monkeypatch.setattr(reproduce, "load", lambda name: toy_experiment.make())
+
+
+def test_reproduce_draws_and_judges(run, toy_only):
+    code, out, err = run("reproduce", "all", "--jobs", 1)
+    assert (code, err) == (0, "")
+    names = ["figures/toy.png", "figures/toy.svg", "figures/toy.txt", "claims.md"]
+    assert out.split() == [f"results/{name}" for name in names]
+    assert Path("results/figures/toy.txt").read_text() == "9 trials.\n"
+    assert Path("results/figures/toy.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("results/claims.md").read_text()
+    assert "| The mean \\| is the centre. | Sec. 1 | its mean (`toy`) | 1.38" in page
+    assert "**holds**" in page
+    assert "- Sec. 1: a slip" in page
+    before = Path("results/figures/toy.svg").read_bytes()
+    assert run("reproduce", "all", "--jobs", 1)[0] == 0
+    assert Path("results/figures/toy.svg").read_bytes() == before  # no date, no random names
+
+
+def test_reproduce_exports(run, toy_only):
+    arguments = ("reproduce", "toy", "--jobs", 1, "--out", "r", "--export", "t.csv", "--json")
+    code, out, _ = run(*arguments)
+    assert code == 0
+    assert json.loads(out)["files"][-1] == "t.csv"
+    assert not Path("r/claims.md").exists()
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "'t.csv' exists" in err
+
+
+def test_unknown_experiments_are_named(run):
+    code, out, err = run("reproduce", "fig99")
+    assert (code, out) == (2, "")
+    assert err.startswith("dualtap: there is no experiment 'fig99'; there are fig")
+    assert not Path("results").exists()
+
+
+def test_reproduce_is_interrupted_in_one_line(run, toy_only, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "run", interrupted)
+    code, _, err = run("reproduce", "toy", "--jobs", 1)
+    assert code == 130
+    assert err == "dualtap: interrupted; the same command goes on from here\n"
