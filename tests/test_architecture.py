@@ -23,6 +23,7 @@ ROOMS = [
     "solve",
     "metrics",
     "theory",
+    "baselines",
     "recovery",
     "rbm",
     "io",

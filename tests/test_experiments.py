@@ -298,3 +298,59 @@ def test_reproduce_is_interrupted_in_one_line(run, toy_only, monkeypatch):
     code, _, err = run("reproduce", "toy", "--jobs", 1)
     assert code == 130
     assert err == "dualtap: interrupted; the same command goes on from here\n"
+
+
+# --- Dask ---------------------------------------------------------------------------------------
+
+ON_DASK = """
+import os, signal, sys, threading, time
+import toy_experiment
+from dualtap.experiments.runner import run
+from dualtap.experiments.store import Store
+
+def points(full):
+    return [({"center": float(c), "sleep": 0.02}, 10) for c in range(6)]
+
+def kill_one(cluster, store_path):
+    import sqlite3
+    while True:
+        try:
+            done = sqlite3.connect(store_path).execute("SELECT count(*) FROM trials").fetchone()[0]
+        except sqlite3.OperationalError:
+            done = 0
+        if done >= 5:
+            break
+        time.sleep(0.01)
+    victim = next(iter(cluster.workers.values()))
+    os.kill(victim.pid, signal.SIGKILL)
+    print("killed", flush=True)
+
+if __name__ == "__main__":
+    from distributed import LocalCluster
+    folder, mode = sys.argv[1:]
+    with Store(folder) as store:
+        if mode == "local":
+            run(toy_experiment.make(points), store, dask="local", n_jobs=2)
+        else:
+            with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+                path = os.path.join(folder, "trials.sqlite")
+                threading.Thread(target=kill_one, args=(cluster, path), daemon=True).start()
+                run(toy_experiment.make(points), store, dask=cluster.scheduler_address)
+"""
+
+
+@pytest.mark.parametrize("mode", ["local", "killed"])
+def test_dask_makes_the_same_rows_even_if_a_worker_dies(tmp_path, mode):
+    script = tmp_path / "on_dask.py"
+    script.write_text(ON_DASK)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "dask"), mode],
+        env=os.environ | {"PYTHONPATH": str(HERE)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("killed" in done.stdout) == (mode == "killed")
+    assert sweep(tmp_path / "whole").wait(timeout=120) == 0
+    assert all_rows(tmp_path / "dask") == all_rows(tmp_path / "whole")

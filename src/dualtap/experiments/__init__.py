@@ -7,7 +7,7 @@ from importlib import import_module
 
 from dualtap.experiments.experiment import Claim, Experiment, Results
 
-NAMES = ("fig2",)
+NAMES = ("fig2", "fig5", "fig6", "fig7", "theory1", "theory2", "theory3")
 
 __all__ = ["NAMES", "Claim", "Experiment", "Results", "load"]
 

@@ -1,13 +1,62 @@
 """What theory predicts, to measure against."""
 
-from dualtap.theory import curie_weiss, replica, stability, two_patterns
 from dualtap.theory.bayes import BayesLimit, paramagnetic_limit
+from dualtap.theory.curie_weiss import (
+    CurieWeissMoments,
+    curie_weiss_log_partition,
+    curie_weiss_log_partition_exact,
+    curie_weiss_magnetization,
+    curie_weiss_moments,
+)
+from dualtap.theory.replica import (
+    ReplicaState,
+    metastable_capacity,
+    metastable_temperature,
+    retrieval_capacity,
+    retrieval_state,
+    retrieval_temperature,
+    spin_glass_state,
+    spin_glass_temperature,
+)
+from dualtap.theory.stability import (
+    AMPModes,
+    SpectrumEdges,
+    amp_critical_beta,
+    amp_modes,
+    marchenko_pastur_edges,
+    tap_critical_beta,
+    tap_multiplier,
+    tap_oscillation_beta,
+)
+from dualtap.theory.two_patterns import (
+    two_pattern_log_partition,
+    two_pattern_log_partition_exact,
+)
 
 __all__ = [
+    "AMPModes",
     "BayesLimit",
-    "curie_weiss",
+    "CurieWeissMoments",
+    "ReplicaState",
+    "SpectrumEdges",
+    "amp_critical_beta",
+    "amp_modes",
+    "curie_weiss_log_partition",
+    "curie_weiss_log_partition_exact",
+    "curie_weiss_magnetization",
+    "curie_weiss_moments",
+    "marchenko_pastur_edges",
+    "metastable_capacity",
+    "metastable_temperature",
     "paramagnetic_limit",
-    "replica",
-    "stability",
-    "two_patterns",
+    "retrieval_capacity",
+    "retrieval_state",
+    "retrieval_temperature",
+    "spin_glass_state",
+    "spin_glass_temperature",
+    "tap_critical_beta",
+    "tap_multiplier",
+    "tap_oscillation_beta",
+    "two_pattern_log_partition",
+    "two_pattern_log_partition_exact",
 ]
