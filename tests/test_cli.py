@@ -263,7 +263,7 @@ def test_readme_shell(tmp_path):
         ["sh", "-ec", block], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "model.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz", "model.npz", "results"]
     assert re.search(r"recovered +20\n", done.stdout)
 
 

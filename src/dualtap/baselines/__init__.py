@@ -1,0 +1,6 @@
+"""What the paper is compared with: estimators of all N(N-1)/2 couplings, blind to patterns."""
+
+from dualtap.baselines.mean_field import NaiveMeanField
+from dualtap.baselines.pseudo_likelihood import PseudoLikelihood, RegularizationPath
+
+__all__ = ["NaiveMeanField", "PseudoLikelihood", "RegularizationPath"]

@@ -1,0 +1,210 @@
+"""`NaiveMeanField`: couplings of a pairwise Ising model from the inverse of the covariance."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from dualtap._threads import one_blas_thread
+from dualtap._validation import validated_spins
+from dualtap.baselines.pseudo_likelihood import ising_pseudo_likelihood
+
+FloatArray = NDArray[np.float64]
+
+
+def magnetizations(X: ArrayLike) -> FloatArray:
+    """Return the mean of every spin, kept half a flip away from ±1.
+
+    A spin that is the same in all of n samples gets ±(1 - 1/n), so that its field is finite.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+
+    Returns
+    -------
+    array of shape (n_spins,)
+        Means over observed entries, 0 where there are none.
+
+    Examples
+    --------
+    >>> from dualtap.baselines.mean_field import magnetizations
+    >>> magnetizations([[1, 1], [1, -1], [1, -1], [1, 0]])
+    array([ 0.75      , -0.33333333])
+    """
+    S = np.asarray(X)
+    n = np.maximum(np.count_nonzero(S, axis=0), 1)
+    m: FloatArray = np.clip(S.sum(axis=0) / n, 1 / n - 1, 1 - 1 / n)
+    return m
+
+
+def centred(X: ArrayLike) -> FloatArray:
+    """Return the samples minus the mean of every spin, 0 where an entry is missing.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+
+    Returns
+    -------
+    array of shape (n_samples, n_spins)
+
+    Examples
+    --------
+    >>> from dualtap.baselines.mean_field import centred
+    >>> centred([[1, 1], [1, -1], [-1, 0], [-1, 0]])
+    array([[ 1.,  1.],
+           [ 1., -1.],
+           [-1.,  0.],
+           [-1.,  0.]])
+    """
+    S = np.asarray(X)
+    observed = S != 0
+    mean = S.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    return np.where(observed, S - mean, 0.0)
+
+
+def mean_field_couplings(covariance: FloatArray) -> FloatArray:
+    r"""Return :math:`J = -C^{-1}` with the diagonal set to zero.
+
+    Parameters
+    ----------
+    covariance : array of shape (n_spins, n_spins)
+        Symmetric and positive definite.
+
+    Returns
+    -------
+    array of shape (n_spins, n_spins)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.baselines.mean_field import mean_field_couplings
+    >>> mean_field_couplings(np.array([[1.0, 0.6], [0.6, 1.0]]))
+    array([[0.    , 0.9375],
+           [0.9375, 0.    ]])
+    """
+    values, vectors = eigh(covariance)
+    if values[0] <= len(values) * np.finfo(np.float64).eps * values[-1]:
+        raise ValueError(
+            f"the covariance of the {len(values)} spins is singular (fewer samples than spins, or "
+            "spins that never change or always agree), and naive mean field inverts it: raise "
+            "shrinkage (above 0), and leave out constant spins"
+        )
+    J: FloatArray = -(vectors / values) @ vectors.T
+    J = (J + J.T) / 2  # the product is symmetric up to rounding
+    np.fill_diagonal(J, 0)
+    return J
+
+
+class NaiveMeanField(BaseEstimator):
+    r"""Couplings of a pairwise Ising model by naive mean field (inverse covariance).
+
+    For :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \sum_i h_i s_i)`, β included in J
+    and h, linear response of the equations :math:`m_i = \tanh(h_i + \sum_j J_{ij} m_j)` gives
+
+    .. math:: J_{ij} = -(C^{-1})_{ij} \quad (i \ne j), \qquad
+              h_i = \operatorname{artanh} m_i - \sum_j J_{ij} m_j,
+
+    right to first order in the couplings. With fewer samples than spins C is singular, so it is
+    shrunk: :math:`(1-\delta)\, C + \delta\, \frac{\operatorname{tr} C}{N}\, 1`.
+
+    A missing entry counts as the mean of its spin: it adds nothing to any covariance. With a share
+    p of entries missing at random, variances come out smaller by 1-p and covariances by (1-p)².
+
+    Parameters
+    ----------
+    shrinkage : "ledoit-wolf" or float in [0, 1]
+        δ. "ledoit-wolf" estimates the one of smallest mean square error of C. The inverse needs
+        more where the data have few directions: deep in a retrieval phase couplings come out far
+        too large.
+
+    Attributes
+    ----------
+    couplings_ : array of shape (n_spins, n_spins)
+        Symmetric, zero diagonal.
+    fields_ : array of shape (n_spins,)
+        A spin that is the same in all n samples counts as magnetized ±(1 - 1/n).
+    shrinkage_ : float
+        δ, given or estimated.
+    n_features_in_ : int
+        Number of spins.
+    feature_names_in_ : array of str
+        Only when X has string column names.
+
+    Examples
+    --------
+    >>> import dualtap as dt
+    >>> from dualtap.baselines import NaiveMeanField
+    >>> teacher = dt.HopfieldModel.random(n_spins=20, n_patterns=1, beta=0.5, random_state=0)
+    >>> X = teacher.sample(5000, random_state=1)
+    >>> model = NaiveMeanField().fit(X)
+    >>> J = teacher.beta * teacher.couplings()
+    >>> bool(abs(model.couplings_ - J).mean() < abs(J).mean())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shrinkage": [StrOptions({"ledoit-wolf"}), Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(self, shrinkage: float | Literal["ledoit-wolf"] = "ledoit-wolf") -> None:
+        self.shrinkage = shrinkage
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Fit the couplings to X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            ±1, 0/1 or boolean; NaN or None where a value is missing.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        S = validated_spins(self, X, reset=True).values
+        with one_blas_thread():
+            x = centred(S)
+            if self.shrinkage == "ledoit-wolf":
+                self.shrinkage_ = float(ledoit_wolf_shrinkage(x, assume_centered=True))
+            else:
+                self.shrinkage_ = float(self.shrinkage)
+            C = shrunk_covariance(x.T @ x / len(x), shrinkage=self.shrinkage_)
+            self.couplings_ = mean_field_couplings(C)
+            m = magnetizations(S)
+            self.fields_ = np.arctanh(m) - self.couplings_ @ m
+        return self
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return the mean log pseudo-likelihood per spin of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            Missing entries take no part.
+        y : ignored
+
+        Returns
+        -------
+        float
+            -log 2 for a fair coin, 0 for certainty.
+        """
+        check_is_fitted(self)
+        values = validated_spins(self, X).values
+        return ising_pseudo_likelihood(values, self.couplings_, self.fields_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
