@@ -7,7 +7,19 @@ from importlib import import_module
 
 from dualtap.experiments.experiment import Claim, Experiment, Results
 
-NAMES = ("fig2", "fig5", "fig6", "fig7", "theory1", "theory2", "theory3")
+NAMES = (
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "fig6",
+    "fig7",
+    "theory1",
+    "theory2",
+    "theory3",
+    "pairs",
+)
 
 __all__ = ["NAMES", "Claim", "Experiment", "Results", "load"]
 
