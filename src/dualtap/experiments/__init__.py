@@ -8,17 +8,8 @@ from importlib import import_module
 from dualtap.experiments.experiment import Claim, Experiment, Results
 
 NAMES = (
-    "fig1",
-    "fig2",
-    "fig3",
-    "fig4",
-    "fig5",
-    "fig6",
-    "fig7",
-    "theory1",
-    "theory2",
-    "theory3",
-    "pairs",
+    *("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8"),
+    *("theory1", "theory2", "theory3", "extra1", "extra2", "pairs"),
 )
 
 __all__ = ["NAMES", "Claim", "Experiment", "Results", "load"]
