@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint format bench docs lock clean
+.PHONY: help demo test lint format bench docs figures lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,6 +41,12 @@ bench: $(VENV)/.dev ## Measure speed against references; writes benchmarks/resul
 
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+figures: $(VENV)/.run ## Reproduce the paper's figures and claims into docs/
+	$(BIN)/dualtap reproduce all --out results
+	mkdir -p docs/figures
+	cp results/figures/*.png docs/figures/
+	cp results/claims.md results/figures.md docs/
 
 lock: ## Resolve constraints.txt anew (needs uv)
 	uv pip compile --quiet --universal --all-extras --python-version 3.11 --no-header --no-annotate \

@@ -259,7 +259,7 @@ def toy_only(monkeypatch):
 def test_reproduce_draws_and_judges(run, toy_only):
     code, out, err = run("reproduce", "all", "--jobs", 1)
     assert (code, err) == (0, "")
-    names = ["figures/toy.png", "figures/toy.svg", "figures/toy.txt", "claims.md"]
+    names = ["figures/toy.png", "figures/toy.svg", "figures/toy.txt", "claims.md", "figures.md"]
     assert out.split() == [f"results/{name}" for name in names]
     assert Path("results/figures/toy.txt").read_text() == "9 trials.\n"
     assert Path("results/figures/toy.png").read_bytes().startswith(b"\x89PNG")
@@ -267,6 +267,7 @@ def test_reproduce_draws_and_judges(run, toy_only):
     assert "| The mean \\| is the centre. | Sec. 1 | its mean (`toy`) | 1.38" in page
     assert "**holds**" in page
     assert "- Sec. 1: a slip" in page
+    assert "![A toy](figures/toy.png)" in Path("results/figures.md").read_text()
     before = Path("results/figures/toy.svg").read_bytes()
     assert run("reproduce", "all", "--jobs", 1)[0] == 0
     assert Path("results/figures/toy.svg").read_bytes() == before  # no date, no random names

@@ -38,12 +38,12 @@ def reproduce(
     force: bool = False,
     verbose: bool = False,
 ) -> list[Path]:
-    """Run experiments, draw their figures, and write the page of claims if asked for.
+    """Run experiments, draw their figures, and write the pages if asked for.
 
     Parameters
     ----------
     names : sequence of str
-        Experiments, "all" for all of them with the page of claims, or "claims" for the page.
+        Experiments; "all" or "claims" for all of them, with the pages of claims and figures.
     folder : Path
         Holds the store, and ``figures/``.
     full, n_jobs, dask, force, verbose
@@ -57,6 +57,7 @@ def reproduce(
     experiments = chosen(names)
     written: list[Path] = []
     judged: list[tuple[str, list[Claim]]] = []
+    captions: list[tuple[Experiment, str]] = []
     with Store(folder) as store:
         for experiment in experiments:
             results = run(
@@ -70,13 +71,15 @@ def reproduce(
             )
             figure, caption = experiment.plot(results), experiment.caption(results)
             written += save_figure(figure, caption, folder / "figures", experiment.name)
+            captions.append((experiment, caption))
             if experiment.claims is not None:
                 judged.append((experiment.name, experiment.claims(results)))
     if set(names) & set(GROUPS):
-        page = folder / "claims.md"
-        with atomic_write(page, force=True) as file:
-            file.write(claims_page(judged, full).encode())
-        written.append(page)
+        pages = {"claims.md": claims_page(judged, full), "figures.md": figures_page(captions)}
+        for name, text in pages.items():
+            with atomic_write(folder / name, force=True) as file:
+                file.write(text.encode())
+            written.append(folder / name)
     return written
 
 
@@ -111,6 +114,15 @@ def claims_page(judged: Sequence[tuple[str, Sequence[Claim]]], full: bool) -> st
     if slips:
         lines += ["", "## Slips of the printed text, mended here", "", *slips]
     return "\n".join(lines) + "\n"
+
+
+def figures_page(captions: Sequence[tuple[Experiment, str]]) -> str:
+    """Return all figures with their captions as a page of Markdown."""
+    lines = ["# Every figure", "", "Drawn by `dualtap reproduce all`.", ""]
+    for experiment, caption in captions:
+        picture = f"![{experiment.title}](figures/{experiment.name}.png)"
+        lines += [f"## {experiment.name}: {experiment.title}", "", picture, "", caption, ""]
+    return "\n".join(lines)
 
 
 def _cell(text: str) -> str:

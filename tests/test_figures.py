@@ -1,0 +1,87 @@
+"""Every experiment from its points to its page, on small systems in the place of the large ones."""
+
+import json
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from dualtap.experiments import NAMES, load
+from dualtap.experiments.drawing import save_figure
+from dualtap.experiments.experiment import Task, Verdict
+from dualtap.experiments.reproduce import claims_page
+from dualtap.experiments.store import Store
+
+SMALL = {"N": 100, "updates": 120, "sweeps": 20, "iterations": 60}
+
+
+def shrunk(parameters):
+    """Return parameters that cost little: what is drawn does not matter here, that it is does."""
+    small = dict(parameters)
+    for name, value in SMALL.items():
+        if name in small and small[name] > value:
+            small[name] = value
+    if "M" in small:
+        small["M"] = max(2, small["M"] * small["N"] // parameters["N"])
+    if "T" in small and small.get("P", 0) > 10:  # the kink of many small patterns takes long
+        small["P"] //= 10
+        if "students" in small:
+            small["students"] = small["P"] + 2
+    if "modes" in small:
+        small["M"] = max(small["M"], 2 * small["modes"])
+    return small
+
+
+def small_results(experiment, folder):
+    """One trial a point, of the small system, filed under the large one's parameters."""
+    tasks = [Task(experiment.name, experiment.version, p, 0) for p, _ in experiment.points(False)]
+    with Store(folder) as store:
+        outcomes = {}
+        for task in tasks:
+            small = shrunk(task.parameters)
+            key = json.dumps(small)  # large systems of different sizes share a small one
+            if key not in outcomes:
+                outcomes[key] = experiment.trial(small, task.seed)
+            store.add(task, outcomes[key], seconds=0.0)
+        return store.results(tasks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_from_points_to_page(name, tmp_path):
+    experiment = load(name)
+    results = small_results(experiment, tmp_path / "store")
+    figure, caption = experiment.plot(results), experiment.caption(results)
+    assert all(ax.get_xlabel() or ax.get_ylabel() or ax.get_title() for ax in figure.axes[:1])
+    png, svg, text = save_figure(figure, caption, tmp_path, name)
+    assert png.stat().st_size > 5000
+    assert svg.read_text().startswith("<?xml")
+    assert len(text.read_text()) > 100
+    claims = experiment.claims(results)
+    assert claims
+    for claim in claims:
+        assert claim.verdict in get_args(Verdict)
+        assert all((claim.says, claim.where, claim.decided_by, claim.measured))
+    assert f"(`{name}`)" in claims_page([(name, claims)], full=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trials_are_pure(name):
+    experiment = load(name)
+    parameters, _ = experiment.points(False)[0]
+    first, second = (experiment.trial(shrunk(parameters), 5) for _ in range(2))
+    assert first.keys() == second.keys()
+    for key in first:
+        if not key.endswith("seconds"):
+            np.testing.assert_array_equal(first[key], second[key])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("full", [False, True])
+def test_points_are_plain_and_different(name, full):
+    experiment = load(name)
+    tasks = experiment.tasks(full)
+    assert len({task.key for task in tasks}) == len(tasks) > 0
+    for parameters, n_trials in experiment.points(full):
+        assert json.loads(json.dumps(parameters)) == parameters
+        assert n_trials >= 1
+    assert len(experiment.tasks(True)) >= len(experiment.tasks(False))
