@@ -30,10 +30,18 @@ def progress(description: str, total: int | None, enabled: bool) -> Iterator[Adv
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class RateColumn(TextColumn):
+        """Steps a second, once it is known."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:.3g}/s")
 
     console = Console(stderr=True)
     columns = (
@@ -41,6 +49,7 @@ def progress(description: str, total: int | None, enabled: bool) -> Iterator[Adv
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        RateColumn(""),
         TextColumn("left"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),

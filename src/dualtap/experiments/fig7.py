@@ -46,7 +46,7 @@ def points(full: bool) -> Sequence[tuple[Parameters, int]]:
 
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
-    """Follow both schemes from one random start with |m| = 1, in float64."""
+    """Follow both schemes from one random start of spins ±1, in float64."""
     N, P, beta = (parameters[k] for k in ("N", "P", "beta"))
     pattern = HopfieldModel.random(N, P, beta, random_state=seed).patterns.astype(np.float64)
     start = np.random.default_rng(seed + 1).choice([-1.0, 1.0], size=(1, N))

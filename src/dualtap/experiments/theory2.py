@@ -67,7 +67,7 @@ def _growth(scheme: TAP | AMP, v: NDArray[np.float64], order: int) -> float:
 
 
 def plot(results: Results) -> Figure:
-    """Draw |multiplier| against β: lines predicted, symbols simulated."""
+    """Draw the size of multipliers against β: lines predicted, symbols simulated."""
     figure = new_figure(2, width=4.8, height=3.8)
     for ax, scheme in zip(figure.subplots(1, 2), ("tap", "amp"), strict=True):
         _panel(ax, results, scheme)

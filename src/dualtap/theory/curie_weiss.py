@@ -26,7 +26,7 @@ class CurieWeissMoments(NamedTuple):
     square: float
     """Mean m²."""
     absolute: float
-    """Mean |m|; the mean of m itself is 0 by symmetry."""
+    """Mean size of m; the mean of m itself is 0 by symmetry."""
 
 
 def curie_weiss_magnetization(beta: ArrayLike) -> Floats:
@@ -117,7 +117,7 @@ def curie_weiss_log_partition_exact(beta: float, n_spins: int) -> float:
 
 
 def curie_weiss_moments(beta: float, n_spins: int) -> CurieWeissMoments:
-    r"""Return ⟨m²⟩ and ⟨|m|⟩ of a finite system, exactly, in O(N).
+    r"""Return the means of m² and of its size in a finite system, exactly, in O(N).
 
     Averages over :math:`m = (N - 2k)/N` with the weights of
     :func:`curie_weiss_log_partition_exact`.
