@@ -60,6 +60,7 @@ def plot(results: Results) -> Figure:
     )
     figure.colorbar(image, ax=ax, label="absolute overlap")
     ax.axvline(n_patterns + 0.5, color="black", lw=1, ls=":")
+    ax.locator_params(integer=True)
     ax.set(xlabel="round τ", ylabel="hidden pattern, in order of discovery")
     return figure
 
