@@ -23,6 +23,7 @@ from dualtap.schemes import AMP, TAP, Scheme, SequentialTAP, StepInfo
 from dualtap.schemes._base import DampsOnlyM, mean_change
 from dualtap.schemes.tap import TAPState
 from dualtap.solve import solve
+from dualtap.theory import spin_glass_temperature
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +37,8 @@ RULES = {
 }
 MODELS = {"SK": "SK", "Hopfield": "Hopfield, P/N = 0.2"}
 TEMPERATURES = {"SK": (0.5, 0.75, 1.25, 2.0, 2.75), "Hopfield": (0.5, 0.9, 1.2, 1.6, 2.5)}
-FREEZING = {"SK": 1.0, "Hopfield": 1 + np.sqrt(0.2)}
 ALPHA = 0.2
+FREEZING = {"SK": 1.0, "Hopfield": spin_glass_temperature(ALPHA)}
 DAMPING = 0.95
 MAX_ITER = 1000
 N_STARTS = 10
