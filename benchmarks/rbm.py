@@ -27,6 +27,7 @@ from dualtap.rbm.run import Run, start_run, train
 CASE = "PCD-10, N=1000 N_h=15, batch 100, 100 chains"
 RATE = 4e-4
 UPDATES = 100
+SEEDS = range(20, 25)  # the rule that finds where S is flat was chosen on others
 PICTURES = Path(__file__).parent.parent / "docs" / "images"
 
 
@@ -282,7 +283,7 @@ def paper_case() -> list[dict[str, Any]]:
         return [
             learning(seed, n_samples)
             for n_samples in (100, 200, 500, 1000, 2000)
-            for seed in range(5)
+            for seed in SEEDS
         ]
 
 

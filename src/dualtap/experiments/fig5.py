@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 POINT = {"N": 1000, "P": 10, "beta": 2.0, "hidden": 15, "updates": 600}
 SAMPLES = (100, 200, 500, 1000, 2000)
-FEW = 500
+FEW = 200
 CLOSE = 0.15
 
 
 def points(full: bool) -> Sequence[tuple[Parameters, int]]:
-    """Return the paper's model with every number of samples; quick is one trial each."""
-    return [(POINT | {"M": M}, 10 if full else 1) for M in SAMPLES]
+    """Return the paper's model with every number of samples; quick has fewer trials."""
+    return [(POINT | {"M": M}, 10 if full else 5) for M in SAMPLES]
 
 
 def learned(
