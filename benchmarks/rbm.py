@@ -281,9 +281,7 @@ def paper_case() -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [
-            learning(seed, n_samples)
-            for n_samples in (100, 200, 500, 1000, 2000)
-            for seed in SEEDS
+            learning(seed, n_samples) for n_samples in (100, 200, 500, 1000, 2000) for seed in SEEDS
         ]
 
 
