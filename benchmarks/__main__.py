@@ -1,11 +1,14 @@
-"""Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm]``; all when none is named."""
+"""Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery]``.
+
+All of them when none is named.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import claims, rbm, speed
+from benchmarks import claims, rbm, recovery, speed
 from benchmarks.harness import Row, as_rows, markdown, write
 
 
@@ -29,6 +32,15 @@ def _rbm() -> None:
     _publish("rbm-learning", "N=1000 P=10 β=2 N_h=15, five seeds", rbm.paper_case())
 
 
+def _recovery() -> None:
+    trials = recovery.measure()
+    _publish("recovery", recovery.ACCURACY, recovery.accuracy(trials))
+    _publish("recovery-likelihood", recovery.LIKELIHOOD, recovery.likelihood(trials))
+    _publish("recovery-noise", recovery.NOISE, recovery.noise())
+    rows = [*_each_thread_count((recovery.speed, 11)), *recovery.large(2, 3)]
+    _publish("recovery-speed", "Speed of recovery, nothing given, against peers", as_rows(rows))
+
+
 def _each_thread_count(*cases: tuple[Callable[[int, int], list[Row]], int]) -> list[Row]:
     return [row for case, runs in cases for n in (1, 2) for row in case(n, runs)]
 
@@ -38,7 +50,7 @@ def _publish(name: str, title: str, rows: list[dict[str, object]]) -> None:
     print(markdown(rows))
 
 
-BENCHMARKS = {"speed": _speed, "claims": _claims, "rbm": _rbm}
+BENCHMARKS = {"speed": _speed, "claims": _claims, "rbm": _rbm, "recovery": _recovery}
 
 
 def main(names: list[str]) -> None:

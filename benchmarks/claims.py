@@ -115,7 +115,7 @@ def _overlaps_of_one(beta: float, n_samples: int) -> tuple[float, float, float, 
     for seed in SEEDS:
         teacher = HopfieldModel.random(1000, 1, beta, random_state=seed)
         X = teacher.sample(n_samples, n_sweeps=200, random_state=1000 + seed)
-        model = DualTAP(1, beta, random_state=seed).fit(X)
+        model = DualTAP(1, beta, scheme="deflation", random_state=seed).fit(X)
         truth = teacher.patterns.astype(np.float32)
         ideal = solve(TAP(HebbianCouplings(X), beta), truth, damping="auto", tol=1e-5)
         results.append(

@@ -31,6 +31,7 @@ ROOMS = [
     "experiments",
     "_summary",
     "_terminal",
+    "_fitting",
     "cli",
 ]
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dualtap as dt
-from dualtap.io import read_samples
+from dualtap.io import read_samples, write_samples
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -46,6 +46,10 @@ def test_json_is_complete_and_alone_on_stdout(run, small):
     assert result["beta"] == pytest.approx(2.0, abs=0.15)
     assert not result["beta_was_given"]
     assert sum(result["weights"]) == pytest.approx(1)
+    assert (result["regime"], result["has_fields"]) == ("clustered", False)
+    assert "retrieval" in result["phase"]
+    assert result["spectrum"][2] > 1 > result["spectrum"][3]
+    assert "rounds" not in result
     assert result["epsilon"] == pytest.approx(result["relative_coupling_error"] / (200 * 199 / 2))
     code, out, _ = run("show", "model.npz", "--json")
     assert json.loads(out)["n_patterns"] == 3
@@ -80,12 +84,75 @@ def test_the_published_algorithm(run, small):
         *("fit", small, "-o", "m.npz", "--method", "paper", "--patterns", 3, "--beta", 2, "--json")
     )
     assert code == 0
-    assert json.loads(out)["recovered"] == 3
+    result = json.loads(out)
+    assert (result["recovered"], result["rounds"]) == (3, 3)
+    assert "spectrum" not in result
     model = dt.load("m.npz")
     assert (model.start, model.damping, model.beta) == ("random", 0.0, 2.0)
     code, out, err = run("fit", small, "-o", "m2.npz", "--method", "paper")
     assert (code, out) == (2, "")
     assert "needs --beta" in err
+
+
+def test_effort(run, small):
+    assert run("fit", small, "-o", "m.npz", "--effort", 2, "-q") == (0, "", "")
+    assert dt.load("m.npz").effort == 2
+    for options, message in (
+        (("--method", "paper", "--effort", 2), "--effort is not an option of --method paper"),
+        (("--students", 2), "--students is not an option of --method tap, which has --patterns, "),
+    ):
+        code, out, err = run("fit", small, "-o", "n.npz", *options)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_pure_noise_has_no_pattern_and_is_no_error(run):
+    rng = np.random.default_rng(3)
+    np.save("noise.npy", rng.choice(np.array([-1, 1], dtype=np.int8), size=(50, 100)))
+    code, out, _ = run("fit", "noise.npy", "-o", "model.npz")
+    assert code == 0
+    assert re.match(r"no pattern found: the largest singular value of 50 samples .*\n", out)
+    assert re.search(r"n patterns +0\n", out)
+    assert "nan" not in out
+    model = dt.load("model.npz")
+    assert model.n_patterns_ == 0
+    code, out, _ = run("show", "model.npz", "--data", "noise.npy", "--json")
+    assert code == 0
+    assert "NaN" not in out
+    result = json.loads(out)
+    assert (result["n_patterns"], result["beta"], result["weights"]) == (0, None, [])
+    assert result["reason"] == model.reason_
+    assert result["score"] == pytest.approx(-np.log(2), abs=0.02)
+    code, out, _ = run("show", "model.npz", "--data", "noise.npy")
+    assert code == 0
+    assert out.startswith("no pattern found: ")
+
+
+def test_too_few_samples_of_a_teacher_have_no_pattern(run):
+    size = ("--spins", 200, "--patterns", 2, "--beta", 0.3, "--samples", 40)
+    assert run("sample", *size, "-o", "data.npz", "-q")[0] == 0
+    code, out, _ = run("fit", "data.npz", "-o", "model.npz", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert (result["n_patterns"], result["recovered"], result["mean_overlap"]) == (0, 0, 0)
+    assert result["relative_coupling_error"] == 1
+    code, out, _ = run("show", "model.npz", "--data", "data.npz")
+    assert code == 0
+    assert out.startswith("no pattern found: ")
+
+
+def test_fields_are_told(run):
+    fields = np.random.default_rng(0).normal(scale=0.7, size=400)
+    teacher = dt.HopfieldModel.random(400, 3, beta=1.5, random_state=0, fields=fields)
+    write_samples("data.npz", teacher.sample(300, random_state=1), teacher=teacher)
+    code, out, _ = run("fit", "data.npz", "-o", "model.npz", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["has_fields"]
+    for told, there in (("rms_field", dt.load("model.npz").fields_), ("true_rms_field", fields)):
+        assert result[told] == pytest.approx(np.sqrt(np.mean(there**2)))
+    assert re.search(r"rms field +\d\.\d+\n", run("show", "model.npz")[1])
 
 
 def test_csv_with_header_and_missing_entries(run, small):
@@ -115,7 +182,8 @@ def test_zero_is_missing(run, small):
 
 
 def test_warnings_go_to_stderr_as_one_line(run, small):
-    code, _, err = run("fit", small, "-o", "model.npz", "--students", 2, "--beta", 2, "--json")
+    paper = ("--method", "paper", "--students", 2, "--beta", 2)
+    code, _, err = run("fit", small, "-o", "model.npz", *paper, "--json")
     assert code == 0
     assert re.fullmatch(r"dualtap: warning: the likelihood shows no kink .*\n", err)
 
@@ -149,6 +217,7 @@ def test_bad_data_is_one_line_and_code_2(run, content, message):
         ("fit", "data.npz", "-o", "model.txt"),
         ("fit", "data.npz", "-o", "m.npz", "--beta", "-1"),
         ("fit", "data.npz", "-o", "m.npz", "--patterns", "0"),
+        ("fit", "data.npz", "-o", "m.npz", "--effort", "0"),
         ("fit", "data.npz"),
         ("sample", "--beta", "0", "-o", "x.npz"),
         ("sample", "-o", "x.xlsx"),

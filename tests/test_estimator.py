@@ -75,7 +75,9 @@ def test_kink_stops_at_the_number_of_patterns(n_patterns, n_samples, seed):
 
 def test_paper_is_random_starts_without_damping():
     model = DualTAP.paper(7, beta=1.5, n_students=9, random_state=3)
-    expected = DualTAP(7, 1.5, start="random", damping=0.0, n_students=9, random_state=3)
+    expected = DualTAP(
+        7, 1.5, scheme="deflation", start="random", damping=0.0, n_students=9, random_state=3
+    )
     assert model.get_params() == expected.get_params()
     with pytest.raises(TypeError, match="beta"):
         DualTAP.paper(7)
@@ -121,7 +123,7 @@ def test_rounds_beyond_the_last_pattern_can_be_looked_at():
 
 def test_fewer_rounds_than_patterns():
     _, X = data(300, 5, 2.0, 100)
-    model = DualTAP(5, 2.0, n_steps=2, random_state=0).fit(X)
+    model = DualTAP(5, 2.0, scheme="deflation", n_steps=2, random_state=0).fit(X)
     assert model.n_patterns_ == len(model.patterns_) == 2
 
 
@@ -167,7 +169,7 @@ def test_history_scores_and_likelihood_are_those_of_the_data():
 def test_no_kink_is_said():
     _, X = data(1000, 20, 2.0, 200)
     with pytest.warns(ConvergenceWarning, match="no kink within 5 rounds") as caught:
-        model = DualTAP(beta=2.0, n_students=5, random_state=0).fit(X)
+        model = DualTAP(beta=2.0, scheme="deflation", n_students=5, random_state=0).fit(X)
     assert model.n_patterns_ == 5
     assert caught[0].filename == __file__  # points at the caller's line
 
@@ -192,6 +194,113 @@ def test_defaults_on_the_papers_case():
     assert model.n_patterns_ == 20
     assert smallest_overlap(model, teacher) > 0.97
     assert model.beta_ == pytest.approx(2.0, rel=0.05)
+
+
+def test_patterns_where_samples_do_not_cluster():
+    """β < 1: k-means and the published algorithm find none of these."""
+    teacher, X = data(1000, 5, 0.8, 2000)
+    model = DualTAP(random_state=0).fit(X)
+    assert model.regime_ == "weak"
+    assert model.n_patterns_ == 5
+    assert smallest_overlap(model, teacher) > 0.95
+    assert model.beta_ == pytest.approx(0.8, rel=0.05)
+    assert metrics.calibration(model.magnetizations_, teacher.patterns).error < 0.02
+    assert "paramagnet" in model.summary()
+    assert "times as many samples" in model.summary()
+
+
+def test_patterns_in_mixed_states():
+    teacher, X = data(1000, 10, 1.2, 2000)
+    model = DualTAP(random_state=0).fit(X)
+    assert model.regime_ == "mixed"
+    assert model.n_patterns_ == 10
+    assert smallest_overlap(model, teacher) > 0.9
+    assert model.beta_ == pytest.approx(1.2, rel=0.1)
+
+
+def test_many_samples_give_the_couplings_exactly():
+    teacher, X = data(1000, 20, 2.0, 1000)
+    model = DualTAP(random_state=0).fit(X)
+    assert metrics.coupling_error(model.patterns_, teacher.patterns).relative == 0
+
+
+def test_noise_is_not_made_into_patterns():
+    X = np.random.default_rng(0).choice([-1, 1], size=(300, 500))
+    model = DualTAP(random_state=0).fit(X)
+    assert model.n_patterns_ == 0
+    assert model.patterns_.shape == model.magnetizations_.shape == (0, 500)
+    assert np.isnan(model.beta_)
+    assert "coins" in model.reason_
+    assert model.summary() == f"no pattern: {model.reason_}"
+    assert model.transform(X).shape == model.predict_proba(X).shape == (300, 0)
+    assert set(model.predict(X)) == set(model.labels_) == {-1}
+    assert model.score(X) == pytest.approx(-np.log(2))
+    np.testing.assert_allclose(model.score_samples(X), -np.log(2))
+    with pytest.raises(ValueError, match="no pattern was found"):
+        model.sample(3)
+
+
+def test_patterns_with_most_samples_come_first():
+    teacher, _ = data(500, 4, 2.0, 10)
+    start = np.repeat(teacher.patterns, [5, 60, 15, 30], axis=0)
+    X = teacher.sample(110, start=start, random_state=1)
+    model = DualTAP(random_state=0).fit(X)
+    np.testing.assert_allclose(model.weights_, np.array([60, 30, 15, 5]) / 110)
+    partner = metrics.match(model.patterns_, teacher.patterns).index
+    np.testing.assert_array_equal(partner, [3, 0, 2, 1])
+
+
+def test_fields_are_told_from_patterns():
+    b = np.random.default_rng(3).uniform(-0.5, 0.5, size=1000)
+    teacher = HopfieldModel.random(1000, 5, beta=2.0, random_state=0, fields=b)
+    X = teacher.sample(400, random_state=1)
+    model = DualTAP(random_state=0).fit(X)
+    assert model.n_patterns_ == 5
+    assert smallest_overlap(model, teacher) > 0.98
+    assert np.corrcoef(model.fields_, b)[0, 1] > 0.8
+    assert model.score(X) == pytest.approx(
+        metrics.pseudo_likelihood(X, model.patterns_, model.beta_, model.fields_)
+    )
+    assert "fields" in model.summary()
+    assert model.sample(5, random_state=2).shape == (5, 1000)
+
+
+@pytest.mark.parametrize("start", ["spectral", "samples", "random"])
+def test_every_start_finds_easy_patterns(start):
+    teacher, X = data(1000, 5, 2.0, 200)
+    model = DualTAP(start=start, random_state=0).fit(X)
+    assert model.n_patterns_ == 5
+    assert smallest_overlap(model, teacher) > 0.98
+
+
+def test_probabilities_of_patterns(small):
+    _, X, model = small
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X))
+    assert p.max(axis=1).min() > 0.99  # 300 spins leave no doubt
+    # A sample halfway between two patterns on the sites where they differ belongs to both.
+    a, b = model.patterns_[:2].astype(float)
+    different = np.flatnonzero(a != b)
+    between = a.copy()
+    between[different[::2]] = b[different[::2]]
+    half = model.predict_proba(between[None])[0]
+    assert half[:2].sum() > 0.95
+    np.testing.assert_allclose(model.predict_proba(-X), p)
+
+
+def test_unlike_samples_score_low(small):
+    _, X, model = small
+    coins = np.random.default_rng(0).choice([-1, 1], size=(50, 300))
+    assert model.score_samples(coins).max() < model.score_samples(X).min()
+    assert model.score_samples(X).mean() == pytest.approx(model.score(X))
+
+
+def test_more_effort_is_never_less_likely():
+    _, X = data(300, 12, 1.3, 600)
+    plain = DualTAP(12, random_state=0).fit(X)
+    more = DualTAP(12, effort=3, random_state=0).fit(X)
+    assert more.score(X) > plain.score(X) - 0.01
 
 
 # --- One pattern --------------------------------------------------------------------------------
@@ -259,8 +368,8 @@ def test_a_random_sign_for_every_sample_changes_nothing():
     """J = SᵀS/N does not see it, so neither may the result."""
     _, X = data(300, 5, 2.0, 100)
     flips = np.random.default_rng(5).choice(np.array([-1, 1], dtype=np.int8), size=(100, 1))
-    plain = DualTAP(5, 2.0, random_state=0).fit(X)
-    flipped = DualTAP(5, 2.0, random_state=0).fit(X * flips)
+    plain = DualTAP(5, 2.0, scheme="deflation", random_state=0).fit(X)
+    flipped = DualTAP(5, 2.0, scheme="deflation", random_state=0).fit(X * flips)
     np.testing.assert_array_equal(flipped.patterns_, plain.patterns_)
     np.testing.assert_allclose(flipped.magnetizations_, plain.magnetizations_, atol=1e-4)
     np.testing.assert_array_equal(flipped.labels_, plain.labels_)
@@ -339,9 +448,8 @@ def test_same_random_state_same_result(small):
     for _ in range(2):  # a second fit starts afresh
         model.fit(X)
         np.testing.assert_array_equal(model.magnetizations_, expected.magnetizations_)
-        np.testing.assert_array_equal(model.history_.scores, expected.history_.scores)
-    other = DualTAP(5, 2.0, start="random", random_state=1).fit(X)
-    another = DualTAP(5, 2.0, start="random", random_state=2).fit(X)
+    other = DualTAP.paper(5, beta=2.0, random_state=1).fit(X)
+    another = DualTAP.paper(5, beta=2.0, random_state=2).fit(X)
     assert not np.array_equal(other.magnetizations_, another.magnetizations_)
 
 
@@ -454,9 +562,11 @@ def test_parameters_can_be_read_set_and_cloned(small):
     assert params == {
         "n_patterns": 3,
         "beta": 1.5,
+        "scheme": "joint",
+        "start": "auto",
+        "effort": 1,
         "n_students": 7,
         "n_steps": 4,
-        "start": "spectral",
         "damping": "auto",
         "tol": 1e-4,
         "max_iter": 50,
@@ -484,7 +594,9 @@ def test_feature_names_come_from_a_frame(small):
         model.transform(frame[names[::-1]])
 
 
-@pytest.mark.parametrize("method", ["transform", "predict", "assign", "score"])
+@pytest.mark.parametrize(
+    "method", ["transform", "predict", "predict_proba", "assign", "score", "score_samples"]
+)
 def test_wrong_number_of_features(small, method):
     _, X, model = small
     with pytest.raises(ValueError, match="X has 299 features, but DualTAP is expecting 300"):
@@ -580,7 +692,7 @@ def test_nothing_of_size_n_squared_is_allocated():
 @pytest.mark.parametrize("start", ["random", "spectral"])
 def test_memory_is_that_of_the_data_and_one_round_of_students(start):
     _, X = data(1000, 20, 2.0, 200)
-    model = DualTAP(20, 2.0, n_students=25, n_steps=25, start=start, damping=0.0, random_state=0)
+    model = DualTAP(20, 2.0, scheme="deflation", n_steps=25, start=start, random_state=0)
     model.fit(X)  # imports and caches
     in_single_precision = X.size * 4
     students = 25 * 1000 * 4

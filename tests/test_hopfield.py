@@ -50,8 +50,23 @@ def dense_energy(patterns, S):
 
 
 def boltzmann(model):
-    weight = np.exp(-model.beta * dense_energy(model.patterns, all_states(model.n_spins)))
+    S = all_states(model.n_spins)
+    weight = np.exp(-model.beta * dense_energy(model.patterns, S))
+    if model.fields is not None:
+        weight *= np.exp(S @ model.fields)
     return weight / weight.sum()
+
+
+def block_step(model, s):
+    """Exact distribution after one block Gibbs step from s, two patterns: an integral over λ."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    W = np.sqrt(model.beta / model.n_spins) * model.patterns
+    S = all_states(model.n_spins)
+    exact = np.zeros(len(S))
+    for (x, u), (y, v) in itertools.product(zip(nodes, weights, strict=True), repeat=2):
+        field = (W @ s + [x, y]) @ W + model.fields
+        exact += u * v / (2 * np.pi) * np.prod(1 / (1 + np.exp(-2 * S * field)), axis=1)
+    return exact
 
 
 def sweep_matrix(model):
@@ -491,6 +506,188 @@ def test_cold_spins_follow_their_field(beta):
     np.testing.assert_array_equal(X, np.repeat(model.patterns, 64, axis=0))
     Y = model.sample(64, start="random", n_sweeps=20, random_state=1)
     np.testing.assert_array_equal(np.abs(Y @ model.patterns[0].astype(int)), np.full(64, 11))
+
+
+# --- fields ------------------------------------------------------------------------------------
+
+
+def with_fields(n_spins, n_patterns, beta, scale=0.5, seed=0):
+    b = scale * np.random.default_rng(seed).normal(size=n_spins)
+    return HopfieldModel.random(n_spins, n_patterns, beta, random_state=seed, fields=b)
+
+
+@pytest.mark.parametrize("beta", [0.3, 1.0, 2.5])
+def test_energy_with_fields(beta):
+    model = with_fields(7, 3, beta)
+    S = all_states(7)
+    expected = dense_energy(model.patterns, S) - S @ model.fields / beta
+    np.testing.assert_allclose(model.energy(S), expected, atol=1e-12)
+    weight = np.exp(-beta * model.energy(S))
+    np.testing.assert_allclose(weight / weight.sum(), boltzmann(model), rtol=1e-10)
+
+
+@pytest.mark.parametrize("start", ["random", "patterns", "annealed"])
+@pytest.mark.parametrize("beta", [0.5, 1.0, 1.5])
+def test_samples_with_fields_follow_the_boltzmann_distribution(beta, start):
+    # The exact transition matrix of these patterns forgets by 0.85 a sweep at β = 1.5; those of
+    # larger overlap by 0.996, which no test can wait for.
+    model = with_fields(8, 2, beta, seed=3)
+    X = model.sample(40_000, start=start, n_sweeps=120, random_state=1)
+    assert p_value(X, boltzmann(model)) > 1e-3
+    # The test has power: other temperatures and fields fail it.
+    assert p_value(X, boltzmann(HopfieldModel(model.patterns, 1.2 * beta, model.fields))) < 1e-3
+    assert p_value(X, boltzmann(HopfieldModel(model.patterns, beta, 0.9 * model.fields))) < 1e-3
+
+
+def test_fields_of_zero_are_no_fields():
+    model = HopfieldModel.random(8, 3, beta=1.0, random_state=0, fields=np.zeros(8))
+    X = model.sample(40_000, start="random", n_sweeps=60, random_state=1)
+    assert p_value(X, boltzmann(HopfieldModel(model.patterns, 1.0))) > 1e-3
+
+
+def test_a_sweep_with_fields_is_a_block_step():
+    model = with_fields(6, 2, beta=1.0)
+    start = np.tile([[1, -1, 1, 1, -1, -1]], (40_000, 1))
+    X = model.sample(40_000, start=start, n_sweeps=1, random_state=3)
+    assert p_value(X, block_step(model, start[0])) > 1e-3
+    assert p_value(X, boltzmann(model)) < 1e-3  # not there yet, and the test can tell
+
+
+def test_annealing_leaves_the_fields_alone():
+    # Forty sweeps: the first stage is a single one, at a twentieth of β and the whole fields.
+    model = with_fields(6, 2, beta=3.0)
+    start = np.tile([[1, -1, 1, 1, -1, -1]], (40_000, 1)).astype(np.int8)
+    (beta, sweeps), *_ = _chains.annealing_schedule(3.0, 40, annealed=True)
+    chains = _chains.BlockChains(model.patterns, model.fields, start, np.random.default_rng(0))
+    chains.run(beta, sweeps)
+    hot = HopfieldModel(model.patterns, 3.0 / 20, model.fields)
+    assert p_value(chains.states(), block_step(hot, start[0])) > 1e-3
+
+
+def test_lone_spins_follow_their_fields():
+    b = np.linspace(-2, 2, 40)
+    model = HopfieldModel.random(40, 1, beta=1e-9, random_state=0, fields=b)
+    X = model.sample(20_000, n_sweeps=1, random_state=1)
+    # Five standard errors of 1/√20000.
+    np.testing.assert_allclose(X.mean(axis=0), np.tanh(b), atol=0.036)
+
+
+def test_gauge_symmetry_with_fields_is_exact():
+    rng = np.random.default_rng(3)
+    model = with_fields(37, 5, beta=1.1)
+    gauge = rng.choice([-1, 1], size=37)
+    start = rng.choice([-1, 1], size=(41, 37))
+    X = model.sample(41, start=start, n_sweeps=20, random_state=2)
+    turned = HopfieldModel(model.patterns * gauge, 1.1, model.fields * gauge)
+    Y = turned.sample(41, start=start * gauge, n_sweeps=20, random_state=2)
+    np.testing.assert_array_equal(Y, X * gauge)
+    assert (start != X).any()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(2, 70),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.floats(0.01, 20),
+    st.integers(0, 2**32 - 1),
+)
+def test_any_size_of_model_with_fields(n_spins, n_patterns, n_samples, beta, seed):
+    # Fields beyond what couplings can do, βP at most, decide every spin.
+    b = np.random.default_rng(seed).choice([-1, 1], size=n_spins) * 1e4
+    model = HopfieldModel.random(n_spins, n_patterns, beta, random_state=seed, fields=b)
+    X = model.sample(n_samples, n_sweeps=2, random_state=seed)
+    assert X.dtype == np.int8
+    assert X.flags.c_contiguous
+    np.testing.assert_array_equal(X, np.tile(np.sign(b), (n_samples, 1)))
+
+
+@pytest.mark.parametrize("n_spins", [1023, 1024, 1025, 2048])
+def test_models_with_fields_of_awkward_sizes(n_spins):
+    model = with_fields(n_spins, 3, beta=2.0, scale=0.2)
+    X = model.sample(9, random_state=1)
+    own = (X * model.patterns[np.arange(9) % 3]).mean(axis=1)
+    assert own.min() > 0.85
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread only")
+@pytest.mark.parametrize("start", ["random", "patterns", "annealed"])
+def test_samples_with_fields_do_not_depend_on_threads_or_calls(start, monkeypatch):
+    monkeypatch.setattr(_chains, "_DRAWS_WORTH_THREADS", 0)
+    model = with_fields(40, 5, beta=1.5)
+    threads = numba.get_num_threads()
+    kwargs = {"start": start, "n_sweeps": 30, "random_state": 1}
+    X = model.sample(151, **kwargs)
+    try:
+        for n in (1, 2):
+            numba.set_num_threads(n)
+            np.testing.assert_array_equal(model.sample(151, **kwargs), X)
+    finally:
+        numba.set_num_threads(threads)
+    monkeypatch.setattr(_chains, "_UPDATES_PER_CALL", 40 * 151 * 7)  # seven sweeps a call
+    np.testing.assert_array_equal(model.sample(151, **kwargs), X)
+
+
+def test_a_chain_with_fields_does_not_depend_on_the_others():
+    model = with_fields(30, 5, beta=1.5)
+    X = model.sample(60, start="patterns", n_sweeps=20, random_state=1)
+    for n_samples in (1, 2, 37):
+        Y = model.sample(n_samples, start="patterns", n_sweeps=20, random_state=1)
+        np.testing.assert_array_equal(Y, X[:n_samples])
+
+
+@pytest.mark.parametrize("start", ["auto", "patterns", "random", "annealed"])
+def test_starts_with_fields_are_those_without(start):
+    model = with_fields(30, 3, beta=1.5)
+    kwargs = {"start": start, "random_state": 1}
+    X, begin = model.sample(7, n_sweeps=0, return_start=True, **kwargs)
+    np.testing.assert_array_equal(X, begin)
+    bare = HopfieldModel(model.patterns, 1.5)
+    np.testing.assert_array_equal(bare.sample(7, n_sweeps=0, **kwargs), begin)
+    assert (model.sample(7, n_sweeps=5, **kwargs) != begin).any()
+
+
+@pytest.mark.parametrize("start", ["patterns", "annealed"])
+def test_recorded_energies_with_fields_are_those_of_the_states(start):
+    model = with_fields(25, 4, beta=1.3)
+    kwargs = {"start": start, "random_state": 5}
+    result = model.equilibration(30, 20, **kwargs)
+    assert result.energies.shape == (30, 20)
+    X = model.sample(20, n_sweeps=30, **kwargs)
+    np.testing.assert_allclose(result.energies[-1] * 25, model.energy(X), rtol=1e-13)
+    assert with_fields(200, 2, beta=0.5).equilibration(random_state=1).equilibrated
+
+
+def test_fields_are_kept_as_a_read_only_copy():
+    b = [1, 0, -2]
+    given = np.array(b, dtype=np.float32)
+    model = HopfieldModel([[1, -1, 1]], beta=2, fields=given)
+    given[0] = 7
+    np.testing.assert_array_equal(model.fields, b)
+    assert model.fields.dtype == np.float64
+    with pytest.raises(ValueError, match="read-only"):
+        model.fields[0] = 3
+    assert HopfieldModel([[1, -1, 1]], beta=2).fields is None
+    assert repr(model) == "HopfieldModel(n_spins=3, n_patterns=1, beta=2, with fields)"
+
+
+def test_fields_do_not_change_the_patterns_drawn():
+    bare = HopfieldModel.random(30, 2, beta=1.5, random_state=0)
+    model = HopfieldModel.random(30, 2, beta=1.5, random_state=0, fields=np.arange(30))
+    np.testing.assert_array_equal(model.patterns, bare.patterns)
+    np.testing.assert_array_equal(model.fields, np.arange(30))
+
+
+@pytest.mark.parametrize("fields", [1.0, [], [1.0, 2.0], [[1.0, 2.0, 3.0]], np.zeros((3, 1))])
+def test_fields_of_the_wrong_shape(fields):
+    with pytest.raises(ValueError, match=r"fields must have shape \(3,\).*got shape"):
+        HopfieldModel([[1, -1, 1]], beta=1.0, fields=fields)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_fields_that_are_not_finite(bad):
+    with pytest.raises(ValueError, match=r"fields must be finite, got .* at spin 1"):
+        HopfieldModel([[1, -1, 1]], beta=1.0, fields=[0.0, bad, 0.0])
 
 
 # --- reproducibility ---------------------------------------------------------------------------

@@ -26,6 +26,21 @@ def model(teacher):
     return dt.DualTAP(beta=2.0, random_state=0).fit(teacher.sample(20, random_state=1))
 
 
+@pytest.fixture(scope="module")
+def by_deflation(teacher):
+    model = dt.DualTAP(scheme="deflation", random_state=0)
+    return model.fit(teacher.sample(20, random_state=1))
+
+
+@pytest.fixture(scope="module")
+def empty():
+    """A model that has found nothing."""
+    coins = np.random.default_rng(3).choice(np.array([-1, 1], dtype=np.int8), size=(50, 60))
+    model = dt.DualTAP(random_state=0).fit(coins)
+    assert model.n_patterns_ == 0
+    return model
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".npy", ".csv", ".tsv"])
 @settings(max_examples=15)
 @given(
@@ -46,8 +61,17 @@ def test_npz_keeps_the_teacher(tmp_path, teacher):
     file = read_samples(path)
     np.testing.assert_array_equal(file.teacher.patterns, teacher.patterns)
     assert file.teacher.beta == teacher.beta
+    assert file.teacher.fields is None
     provenance = json.loads(str(np.load(path)["provenance"]))
     assert provenance == {"dualtap": dt.__version__, "parameters": {"seed": 3}}
+
+
+def test_npz_keeps_the_fields_of_the_teacher(tmp_path):
+    path = tmp_path / "data.npz"
+    fields = np.linspace(-1, 1, 60)
+    teacher = dt.HopfieldModel.random(60, 2, beta=2.0, random_state=0, fields=fields)
+    write_samples(path, teacher.sample(3, random_state=0), teacher=teacher)
+    np.testing.assert_array_equal(read_samples(path).teacher.fields, fields)
 
 
 def test_npz_with_one_array_of_any_name(tmp_path):
@@ -137,19 +161,99 @@ def test_truncated_numpy_files(tmp_path, suffix):
         read_samples(path)
 
 
-def test_model_round_trip(tmp_path, model, teacher):
+LEARNED = (
+    "patterns_",
+    "magnetizations_",
+    "n_patterns_",
+    "beta_",
+    "fields_",
+    "weights_",
+    "labels_",
+    "_typical_overlaps",
+    "regime_",
+    "reason_",
+    "n_features_in_",
+)
+
+
+@pytest.mark.parametrize("name", ["model", "by_deflation", "empty"])
+def test_model_round_trip(tmp_path, request, teacher, name):
+    model = request.getfixturevalue(name)
     path = tmp_path / "model.npz"
     dt.save(model, path)
     back = dt.load(path)
     assert back.get_params() == model.get_params()
-    X = teacher.sample(5, random_state=9)
-    for attribute in ("patterns_", "magnetizations_", "weights_", "labels_", "n_features_in_"):
+    assert vars(back).keys() == vars(model).keys()
+    for attribute in LEARNED:
         np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
-    assert (back.beta_, back.n_patterns_) == (model.beta_, model.n_patterns_)
-    for name in ("scores", "likelihood", "gains", "gammas", "n_converged", "n_iter"):
-        np.testing.assert_array_equal(getattr(back.history_, name), getattr(model.history_, name))
-    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    assert [type(value) for value in (back.beta_, back.regime_, back.reason_)] == [float, str, str]
+    X = teacher.sample(5, random_state=9)
+    for method in ("predict", "predict_proba", "score_samples", "transform"):
+        np.testing.assert_array_equal(getattr(back, method)(X), getattr(model, method)(X))
     assert back.score(X) == model.score(X)
+    assert back.summary() == model.summary()
+
+
+def test_spectrum_and_history_round_trip(tmp_path, model, by_deflation):
+    dt.save(model, tmp_path / "joint.npz")
+    np.testing.assert_array_equal(dt.load(tmp_path / "joint.npz").spectrum_, model.spectrum_)
+    dt.save(by_deflation, tmp_path / "rounds.npz")
+    back, expected = dt.load(tmp_path / "rounds.npz").history_, by_deflation.history_
+    for name in ("magnetizations", "scores", "likelihood", "gains", "gammas", "n_iter"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
+
+
+def test_fields_round_trip(tmp_path):
+    fields = np.random.default_rng(0).normal(scale=0.7, size=400)
+    teacher = dt.HopfieldModel.random(400, 3, beta=1.5, random_state=0, fields=fields)
+    model = dt.DualTAP(random_state=0).fit(teacher.sample(300, random_state=1))
+    assert model.fields_.any()
+    dt.save(model, tmp_path / "model.npz")
+    np.testing.assert_array_equal(dt.load(tmp_path / "model.npz").fields_, model.fields_)
+
+
+def _first_schema(model):
+    """Return the arrays that the first version of this package wrote."""
+    old = (
+        *("n_patterns", "beta", "n_students", "n_steps", "damping", "tol", "max_iter"),
+        *("random_state", "verbose"),
+    )
+    parameters = {name: model.get_params()[name] for name in old} | {"start": "spectral"}
+    history = model.history_
+    names = ("scores", "likelihood", "gains", "gammas", "n_converged", "n_iter", "magnetizations")
+    return {
+        "schema": np.array(1),
+        "provenance": np.array(json.dumps({"dualtap": "0.1.0", "parameters": parameters})),
+        "patterns": model.patterns_,
+        "magnetizations": model.magnetizations_,
+        "beta": np.array(model.beta_),
+        "labels": model.labels_,
+        "weights": model.weights_,
+        **{f"history_{name}": getattr(history, name) for name in names},
+    }
+
+
+def test_models_of_the_first_schema_are_read(tmp_path, by_deflation, teacher):
+    path = tmp_path / "old.npz"
+    np.savez_compressed(path, **_first_schema(by_deflation))
+    back = dt.load(path)
+    assert (back.scheme, back.start, back.regime_, back.reason_) == (
+        *("deflation", "spectral"),
+        *("clustered", ""),
+    )
+    for attribute in ("patterns_", "magnetizations_", "beta_", "labels_", "weights_", "fields_"):
+        np.testing.assert_array_equal(getattr(back, attribute), getattr(by_deflation, attribute))
+    np.testing.assert_array_equal(back.history_.gains, by_deflation.history_.gains)
+    assert not hasattr(back, "spectrum_")
+    X = teacher.sample(5, random_state=9)
+    np.testing.assert_array_equal(back.predict(X), by_deflation.predict(X))
+    # How near samples come to patterns was not kept, but follows from β.
+    np.testing.assert_allclose(
+        back._typical_overlaps, by_deflation._typical_overlaps, rtol=0, atol=0.05
+    )
+    np.testing.assert_allclose(back.predict_proba(X), by_deflation.predict_proba(X), atol=1e-3)
+    dt.save(back, tmp_path / "new.npz")
+    assert dt.load(tmp_path / "new.npz").get_params() == back.get_params()
 
 
 def test_model_keeps_feature_names(tmp_path, teacher):
@@ -177,7 +281,7 @@ def test_load_refuses_what_is_not_a_model(tmp_path, model):
         read_samples(path)
     contents = dict(np.load(path))
     np.savez(path, **(contents | {"schema": np.array(99)}))
-    with pytest.raises(ValueError, match="schema 99, this version of dualtap reads 1"):
+    with pytest.raises(ValueError, match="schema 99, this version of dualtap reads 1 and 2"):
         dt.load(path)
     del contents["patterns"]
     np.savez(path, **contents)

@@ -12,12 +12,14 @@ from dualtap import metrics
 from dualtap.metrics import (
     CouplingError,
     aligned_fields,
+    calibration,
     coupling_error,
     coupling_error_path,
     match,
     n_recovered,
     overlaps,
     pseudo_likelihood,
+    sample_pseudo_likelihoods,
     scores,
     simplified_likelihood,
 )
@@ -319,8 +321,9 @@ def test_scores_sum_their_squares_in_double_precision():
     assert scores(X, m)[0] == 101 * 1001**2
 
 
-def brute_force_pseudo_likelihood(X, zeta, beta):
-    """Mean of log 1/(1 + exp(-2β s_i h_i)) over observed entries, by loops."""
+def brute_force_pseudo_likelihood(X, zeta, beta, b=None):
+    """Mean of log 1/(1 + exp(-2 s_i (β h_i + b_i))) over observed entries, by loops."""
+    b = np.zeros(np.shape(X)[1]) if b is None else b
     total, count = 0.0, 0
     for s in np.asarray(X, dtype=float):
         n_observed = np.count_nonzero(s)
@@ -329,7 +332,7 @@ def brute_force_pseudo_likelihood(X, zeta, beta):
                 continue
             # A missing spin contributes nothing; what is there is scaled up to the whole.
             h = sum(v[i] * v[j] * s[j] / n_observed for v in zeta for j in range(len(s)) if j != i)
-            total += math.log(1 / (1 + math.exp(-2 * beta * s[i] * h)))
+            total += math.log(1 / (1 + math.exp(-2 * s[i] * (beta * h + b[i]))))
             count += 1
     return total / count
 
@@ -351,6 +354,55 @@ def test_pseudo_likelihood_by_loops(M, k, n_spins, beta, missing, soft, seed):
     zeta = rng.uniform(-1, 1, size=(k, n_spins)) if soft else signs(rng, k, n_spins)
     expected = brute_force_pseudo_likelihood(X, zeta, beta)
     assert pseudo_likelihood(X, zeta, beta) == pytest.approx(expected, rel=2e-5, abs=1e-6)
+
+
+@many
+@given(counts, st.integers(0, 4), spin_counts, st.floats(0.1, 4.0), st.booleans(), seeds)
+def test_pseudo_likelihoods_of_samples(M, k, n_spins, beta, is_biased, seed):
+    rng = np.random.default_rng(seed)
+    X, zeta = signs(rng, M, n_spins, missing=0.3), signs(rng, k, n_spins)
+    X[0] = 0  # a sample without an observed entry
+    b = rng.normal(size=n_spins) if is_biased else None
+    found = sample_pseudo_likelihoods(X, zeta, beta, b)
+    assert found.shape == (M,)
+    assert found.dtype == np.float64
+    expected = [brute_force_pseudo_likelihood([s], zeta, beta, b) if s.any() else 0 for s in X]
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+    if X.any():
+        mean = np.average(found, weights=np.count_nonzero(X, axis=1))
+        assert pseudo_likelihood(X, zeta, beta, b) == pytest.approx(mean, rel=1e-12)
+
+
+def test_pseudo_likelihoods_do_not_depend_on_blocks(monkeypatch):
+    rng = np.random.default_rng(10)
+    X, zeta, b = signs(rng, 10, 12, missing=0.2), signs(rng, 3, 12), rng.normal(size=12)
+    whole = sample_pseudo_likelihoods(X, zeta, 1.5, b)
+    one = metrics.field_blocks
+    monkeypatch.setattr(metrics, "field_blocks", lambda X, p: one(X, p, block_entries=36))
+    np.testing.assert_allclose(sample_pseudo_likelihoods(X, zeta, 1.5, b), whole, atol=1e-6)
+
+
+def test_pseudo_likelihood_of_fields_alone():
+    b = np.array([0.3, -1.0, 2.0])
+    X = [[1, -1, -1]]
+    expected = -np.mean(np.log1p(np.exp(-2 * np.array(X[0]) * b)))
+    found = pseudo_likelihood(X, np.empty((0, 3)), beta=1.0, fields=b)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_fields_of_zero_change_no_pseudo_likelihood():
+    rng = np.random.default_rng(11)
+    X, zeta = signs(rng, 5, 9), signs(rng, 2, 9)
+    without = pseudo_likelihood(X, zeta, 1.5)
+    assert pseudo_likelihood(X, zeta, np.float64(1.5), np.zeros(9)) == without
+
+
+@pytest.mark.parametrize("measure", [pseudo_likelihood, sample_pseudo_likelihoods])
+def test_pseudo_likelihood_with_bad_fields(measure):
+    with pytest.raises(ValueError, match=r"fields must have shape \(4,\)"):
+        measure(np.ones((2, 4)), np.ones((1, 4)), 1.0, [0.0, 1.0])
+    with pytest.raises(ValueError, match="fields must be finite"):
+        measure(np.ones((2, 4)), np.ones((1, 4)), 1.0, [0.0, 1.0, math.nan, 0.0])
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
@@ -396,6 +448,96 @@ def test_aligned_fields_leave_samples_without_an_entry_out():
     blocks = list(aligned_fields(X, np.ones((1, 3)), block_entries=1))
     assert [block.size for block in blocks] == [3, 0, 3]
     np.testing.assert_allclose(blocks[2], 2 / 3, atol=1e-6)
+
+
+# --- calibration -------------------------------------------------------------------------------
+
+
+@many
+@given(st.integers(1, 4), counts, st.integers(20, 60), st.integers(1, 12), seeds)
+def test_calibration_by_loops(k, p, n_spins, n_bins, seed):
+    rng = np.random.default_rng(seed)
+    m, zeta = rng.uniform(-1, 1, size=(k, n_spins)), signs(rng, p, n_spins)
+    partners = match(m, zeta)
+    bits = [[] for _ in range(n_bins)]
+    for mu, t in enumerate(partners.index):
+        for i in range(n_spins) if t >= 0 else ():
+            value = partners.sign[mu] * m[t, i]
+            c = (1 + abs(value)) / 2
+            bits[int((c - 0.5) * 2 * n_bins)].append((c, np.sign(value) == zeta[mu, i]))
+    found = calibration(m, zeta, n_bins)
+    total = min(k, p) * n_spins
+    assert found.counts.tolist() == [len(b) for b in bits]
+    assert found.counts.sum() == total
+    error = 0.0
+    for b, confidence, accuracy in zip(bits, found.confidence, found.accuracy, strict=True):
+        if not b:
+            assert np.isnan(confidence)
+            assert np.isnan(accuracy)
+            continue
+        c, right = np.mean(b, axis=0)
+        assert confidence == pytest.approx(c)
+        assert accuracy == pytest.approx(right)
+        error += len(b) / total * abs(c - right)
+    assert found.error == pytest.approx(error, abs=1e-12)
+
+
+@many
+@given(counts, counts, st.integers(8, 30), seeds)
+def test_calibration_is_invariant_under_permutation_and_signs(k, p, n_spins, seed):
+    rng = np.random.default_rng(seed)
+    m, zeta = rng.uniform(-1, 1, size=(k, n_spins)), signs(rng, p, n_spins)
+    moved = (m * signs(rng, k, 1))[rng.permutation(k)]
+    # With two true patterns alike or opposite, partners tie and a tie may fall either way.
+    assume(np.abs(overlaps(zeta, zeta) - np.eye(p)).max() < 1 - 1e-9)
+    found, again = calibration(m, zeta), calibration(moved, zeta)
+    np.testing.assert_array_equal(found.counts, again.counts)
+    np.testing.assert_allclose(found.accuracy, again.accuracy)
+    assert found.error == pytest.approx(again.error)
+
+
+def test_posterior_means_are_calibrated():
+    # Bits drawn with odds (1 ± m)/2 are what m claims; doubled confidence is not.
+    rng = np.random.default_rng(12)
+    m = rng.uniform(-0.5, 0.5, size=(3, 20_000))
+    zeta = np.where(rng.random(m.shape) < (1 + m) / 2, 1, -1)
+    honest = calibration(m, zeta)
+    assert honest.error < 0.01
+    boastful = calibration(2 * m, zeta)
+    assert boastful.error == pytest.approx(np.abs(m).mean() / 2, abs=0.01)
+
+
+def test_certain_and_silent_bits():
+    zeta = np.where(np.arange(12) % 3, 1, -1)[None]
+    sure = calibration(-zeta.astype(np.float32), zeta)
+    assert sure.error == 0
+    assert sure.counts.tolist() == [0] * 9 + [12]
+    assert sure.accuracy[-1] == sure.confidence[-1] == 1
+    silent = calibration(np.zeros((1, 12)), zeta)
+    assert silent.error == 0
+    assert silent.counts[0] == 12
+    assert silent.accuracy[0] == silent.confidence[0] == 0.5
+
+
+def test_only_matched_patterns_are_calibrated():
+    rng = np.random.default_rng(13)
+    zeta = signs(rng, 3, 100)
+    assert calibration(zeta[:1], zeta).counts.sum() == 100
+    stranger = 0.5 * signs(rng, 1, 100)
+    found = calibration(np.concatenate([stranger, zeta]), zeta)
+    assert found.counts.sum() == 300
+    assert found.error == 0
+
+
+def test_calibration_errors():
+    zeta = np.ones((1, 4))
+    with pytest.raises(ValueError, match="n_bins >= 1, got 0"):
+        calibration(zeta, zeta, n_bins=0)
+    for bad in (1.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match="between -1 and 1"):
+            calibration([[0, 0, bad, 0]], zeta)
+    with pytest.raises(ValueError, match="no magnetizations"):
+        calibration(np.empty((0, 4)), zeta)
 
 
 def test_every_public_name_exists():

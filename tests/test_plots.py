@@ -1,10 +1,13 @@
 """Pictures: the numbers in them are those of the model."""
 
+import io
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import dualtap as dt
-from dualtap.plots import learning_figure
+from dualtap.plots import learning_figure, plot_overlaps, plot_spectrum, recovery_figure
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +37,91 @@ def test_singular_values_of_patterns_stand_out(trained):
     lines = axes.get_lines()
     assert [line.get_color() for line in lines] == ["C0"] * 3 + ["0.6"] * 3
     np.testing.assert_array_equal(lines[0].get_ydata(), trained[1].history_.singular_values[:, 0])
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    return dt.HopfieldModel.random(300, 4, beta=2.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def found(teacher):
+    return dt.DualTAP(random_state=0).fit(teacher.sample(60, random_state=1))
+
+
+@pytest.fixture(scope="module")
+def nothing():
+    coins = np.random.default_rng(3).choice(np.array([-1, 1], dtype=np.int8), size=(50, 300))
+    return dt.DualTAP(random_state=0).fit(coins)
+
+
+def _axes():
+    return Figure().subplots()
+
+
+def _bars(ax, label):
+    (bars,) = (bars for bars in ax.containers if bars.get_label() == label)
+    return np.array([bar.get_y() + bar.get_height() for bar in bars])
+
+
+def test_a_complete_recovery_is_a_diagonal(found, teacher):
+    ax = plot_overlaps(found, teacher, _axes())
+    o = ax.images[0].get_array()
+    np.testing.assert_allclose(np.diag(o), 1, atol=0.05)
+    assert (o - np.diag(np.diag(o))).max() < 0.3
+    assert ax.get_xlabel() == "found pattern"
+
+
+def test_missed_patterns_are_drawn_last(found, teacher):
+    more = dt.HopfieldModel.random(300, 1, beta=2.0, random_state=9).patterns
+    bigger = dt.HopfieldModel(np.vstack([more, teacher.patterns]), beta=2.0)
+    o = plot_overlaps(found, bigger, _axes()).images[0].get_array()
+    assert o.shape == (5, 4)
+    np.testing.assert_allclose(np.diag(o), 1, atol=0.05)
+    assert o[4].max() < 0.3
+
+
+def test_rounds_of_deflation_are_drawn_beside_their_progress(teacher):
+    model = dt.DualTAP.paper(beta=2.0, n_steps=6, random_state=0)
+    model.fit(teacher.sample(60, random_state=1))
+    left, right = recovery_figure(model, teacher, 60).axes[:2]
+    assert left.images[0].get_array().shape == (4, 6)
+    assert (left.get_xlabel(), right.get_xlabel()) == ("round τ", "round τ")
+
+
+def test_spectrum_tells_patterns_from_noise(found):
+    ax = plot_spectrum(found, _axes())
+    assert ax.get_yscale() == "log"
+    np.testing.assert_allclose(_bars(ax, "patterns"), found.spectrum_[:4])
+    np.testing.assert_allclose(_bars(ax, "the rest"), found.spectrum_[4:40])
+    edge, last = ax.get_lines()
+    assert set(edge.get_ydata()) == {1}
+    assert edge.get_label() == "edge of noise"
+    assert set(last.get_xdata()) == {4.5}
+
+
+def test_spectrum_of_few_samples_may_end_at_zero(teacher):
+    X = np.repeat(teacher.sample(3, random_state=1), 2, axis=0)  # rank 3
+    model = dt.DualTAP(1, random_state=0).fit(X)
+    ax = plot_spectrum(model, _axes())
+    assert ax.get_ylim()[0] > 1e-3
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_picture_of_a_recovery(found, teacher, tmp_path):
+    figure = recovery_figure(found, teacher, 60)
+    assert figure.get_suptitle().startswith("4 patterns recovered from 60 samples of 300 spins")
+    assert f"found: β = {found.beta_:.2f}" in figure.get_suptitle()
+    assert figure.axes[1].get_title() == "Spectrum of the samples: 4 patterns"
+    figure.savefig(tmp_path / "picture.png")
+
+
+def test_picture_of_nothing_says_so(nothing, teacher, tmp_path):
+    figure = recovery_figure(nothing, teacher, 50)
+    assert figure.get_suptitle().startswith("no pattern recovered from 50 samples")
+    assert "nan" not in figure.get_suptitle()
+    left, right = figure.axes
+    assert left.get_title() == "No pattern found"
+    assert " ".join(left.texts[0].get_text().split()) == nothing.reason_
+    assert [bars.get_label() for bars in right.containers] == ["the rest"]
+    figure.savefig(tmp_path / "picture.png")

@@ -16,8 +16,9 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.integrate import quad
 from scipy.stats import chisquare, kstest, norm
 
+from dualtap._chains import seeded_generators
 from dualtap._kernels.gibbs import _halved, _sample_hidden, _uniform
-from dualtap.rbm.gibbs import Chains, advance, random_chains, seeded_generators
+from dualtap.rbm.gibbs import Chains, advance, random_chains
 from dualtap.rbm.model import PRIORS, RBM
 
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])

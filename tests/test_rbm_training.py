@@ -11,8 +11,9 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from dualtap._chains import seeded_generators
 from dualtap._threads import one_blas_thread
-from dualtap.rbm.gibbs import Chains, advance, random_chains, seeded_generators
+from dualtap.rbm.gibbs import Chains, advance, random_chains
 from dualtap.rbm.model import PRIORS, RBM
 from dualtap.rbm.monitors import pseudo_likelihood, singular_values
 from dualtap.rbm.pcd import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dualtap.metrics import match
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.patterns import n_above_gap, patterns_from_weights
-from dualtap.recovery.rotate import _independent, rotate_to_patterns
+from dualtap.recovery.rotate import depth, independent, rotate_to_patterns
 
 
 def random_patterns(p, n_spins, rng):
@@ -20,8 +20,8 @@ def random_rotation(p, rng):
 
 
 def deepest(pool, u):
-    depth = np.square(pool @ u.T).sum(axis=1)
-    return _independent(pool, depth, depth > 0, len(u))
+    pool = pool.astype(np.float32)
+    return independent(pool, depth(pool, u.astype(np.float32)), len(u), 0.2)
 
 
 def unsigned(patterns):

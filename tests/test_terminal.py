@@ -1,6 +1,7 @@
 """What a person sees."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -29,6 +30,48 @@ def test_file_names_are_not_markup(capsys):
 def test_nothing_found_prints_no_table(capsys):
     print_result({"n_patterns": 0, "weights": []}, "Nothing")
     assert "pattern " not in capsys.readouterr().out
+
+
+def test_a_reason_is_said_once_and_on_one_line(capsys):
+    reason = "coins " * 40
+    print_result({"n_patterns": 0, "reason": reason, "beta": None}, f"no pattern: {reason}")
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == f"no pattern: {reason}"
+    assert rest == ["n patterns  0", "beta        unknown"]
+    print_result({"n_patterns": 2, "reason": reason}, "Two")
+    assert f"reason      {reason}" in capsys.readouterr().out.splitlines()
+    print_result({"n_patterns": 2, "reason": ""}, "Two, from a file that does not say why")
+    assert "reason" not in capsys.readouterr().out
+
+
+def test_long_values_are_folded_beside_their_name_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    print_result({"phase": "word " * 20}, "Done")
+    lines = [re.sub(r"\x1b\[\d*m", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 40
+    assert lines[1].startswith("phase  word")
+    assert all(line.startswith(" " * 7 + "word") for line in lines[2:])
+
+
+def test_spectrum_is_drawn_through_the_edge_of_noise(capsys):
+    values = [2.0, 1.5, *([0.5] * 38)]
+    print_result({"n_patterns": 2, "spectrum": values}, "Two")
+    *_, header, first, second, third, fourth, fifth, sixth, seventh = (
+        line.rstrip() for line in capsys.readouterr().out.splitlines()
+    )
+    edge = header.index("│")
+    assert header == f"{'spectrum':<{edge}}│ edge of noise"
+    assert first == f"{'2.000':<{edge - 20}}{'█' * 20}│{'█' * 20}"
+    assert second == f"{'1.500':<{edge - 20}}{'█' * 20}│{'█' * 10}"
+    for line in (third, fourth, fifth, sixth, seventh):  # five of noise, not all 38
+        assert line == f"{'0.500':<{edge - 20}}{'█' * 10}{' ' * 10}│"
+
+
+def test_a_giant_value_leaves_the_edge_visible(capsys):
+    print_result({"n_patterns": 1, "spectrum": [500.0, 0.5]}, "One")
+    out = capsys.readouterr().out
+    assert "█████│" + "█" * 35 + "▶" in out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from scipy.special import expit
 
 _ANNEALING_STAGES = 20
 _UPDATES_PER_CALL = 2e8  # about a second on one core: how long Ctrl-C may have to wait
+LANES = 32  # of the block Gibbs kernel, like the next; importing it here would start Numba
+UNITS = 4
+_DRAWS_WORTH_THREADS = 500_000
 
 
 def annealing_schedule(beta: float, n_sweeps: int, annealed: bool) -> list[tuple[float, int]]:
@@ -99,10 +103,8 @@ class Chains:
         from dualtap._kernels.glauber import glauber_sweeps
 
         against = flip_odds(beta, self.n_spins, self.n_patterns)
-        chunk = max(1, int(_UPDATES_PER_CALL / (self.n_spins * self.n_chains)))
         recorded = []
-        for done in range(0, n_sweeps, chunk):
-            sweeps = min(chunk, n_sweeps - done)
+        for sweeps in _calls(n_sweeps, self.n_spins * self.n_chains):
             squares = np.empty((len(self.spins), sweeps, self.spins.shape[2]))
             glauber_sweeps(self.spins, self.patterns, self.generators, against, sweeps, squares)
             recorded.append(squares.transpose(1, 0, 2).reshape(sweeps, -1)[:, : self.n_chains])
@@ -114,3 +116,130 @@ class Chains:
         """Return the chains' states, (n_chains, n_spins)."""
         flat = self.spins.transpose(0, 2, 1).reshape(-1, self.n_spins)
         return np.ascontiguousarray(flat[: self.n_chains])
+
+
+class BlockChains:
+    r"""Independent chains of a model with fields, moved by block Gibbs steps.
+
+    Gaussian hidden units (Hubbard and Stratonovich) make the spins independent:
+    :math:`\lambda_\mu | s \sim N(\sqrt{\beta/N}\,\zeta^\mu\cdot s, 1)`, and given λ spin i feels
+    :math:`\sqrt{\beta/N} \sum_\mu \zeta^\mu_i \lambda_\mu + b_i`, which need not be an integer.
+
+    Parameters
+    ----------
+    patterns : array of shape (n_patterns, n_spins), int8 ±1
+    fields : array of shape (n_spins,)
+        The b_i.
+    initial : array of shape (n_chains, n_spins), int8 ±1
+        Where the chains start.
+    rng : Generator
+        Seeds every chain's own generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap._chains import BlockChains
+    >>> zeta = np.ones((1, 50), dtype=np.int8)
+    >>> chains = BlockChains(zeta, np.full(50, -100.0), zeta, np.random.default_rng(0))
+    >>> chains.run(beta=0.1, n_sweeps=1)
+    >>> bool((chains.states() == -1).all())
+    True
+    """
+
+    def __init__(
+        self,
+        patterns: NDArray[np.int8],
+        fields: NDArray[np.float64],
+        initial: NDArray[np.int8],
+        rng: np.random.Generator,
+    ) -> None:
+        self.n_chains, self.n_spins = initial.shape
+        self.patterns = patterns
+        self.fields = padded(fields[None], 1)[0]
+        even = self.n_chains + self.n_chains % 2  # the kernel moves two chains at a time
+        self.spins = padded(initial, even)
+        self.generators = np.resize(seeded_generators(self.n_chains, rng), (even, 4, LANES))
+
+    def run(self, beta: float, n_sweeps: int, advance: Callable[[int], None] | None = None) -> None:
+        """Make ``n_sweeps`` steps of λ given s, then s given λ, with all chains."""
+        from dualtap._kernels.gibbs import gibbs_steps
+
+        n_hidden = -(-len(self.patterns) // UNITS) * UNITS
+        weights = padded(np.sqrt(beta / self.n_spins) * self.patterns, n_hidden)
+        held = np.empty((0, self.spins.shape[1]), dtype=np.float32)
+        for sweeps in _calls(n_sweeps, self.n_spins * self.n_chains):
+            with enough_threads(sweeps * self.spins.size):
+                gibbs_steps(self.spins, held, weights, self.fields, self.generators, sweeps, False)
+            if advance is not None:
+                advance(sweeps)
+
+    def states(self) -> NDArray[np.int8]:
+        """Return the chains' states, (n_chains, n_spins)."""
+        return self.spins[: self.n_chains, : self.n_spins].astype(np.int8, order="C")
+
+
+def seeded_generators(n_chains: int, rng: np.random.Generator) -> NDArray[np.uint32]:
+    """Return generator states of the block Gibbs kernel, (n_chains, 4, lanes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap._chains import seeded_generators
+    >>> seeded_generators(2, np.random.default_rng(0)).shape
+    (2, 4, 32)
+    """
+    words = rng.integers(0, 2**32, size=(n_chains, 4, LANES), dtype=np.uint32)
+    words[:, 0] |= ~words.any(axis=1)  # the all-zero state is a fixed point of xoshiro
+    return words
+
+
+def padded(rows: NDArray[np.generic], n_rows: int) -> NDArray[np.float32]:
+    """Return a float32 copy filled up with zeros, to ``n_rows`` and a multiple of the lanes.
+
+    A unit without weights is sampled like the others and touches none of them; so is a chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap._chains import padded
+    >>> padded(np.ones((1, 50)), 4).shape
+    (4, 64)
+    """
+    n_columns = -(-rows.shape[1] // LANES) * LANES
+    n_columns += LANES * (n_columns % 1024 == 0)  # rows 4096 bytes apart would stall each other
+    # On a boundary of cache lines, which vector loads of the kernel then never straddle.
+    memory = np.zeros(n_rows * n_columns + 16, dtype=np.float32)
+    first = -memory.ctypes.data // 4 % 16
+    result = memory[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
+    result[: len(rows), : rows.shape[1]] = rows
+    return result
+
+
+@contextmanager
+def enough_threads(n_draws: int) -> Iterator[None]:
+    """Let threads share what takes milliseconds; waking them costs more than doing less alone.
+
+    Examples
+    --------
+    >>> import numba
+    >>> from dualtap._chains import enough_threads
+    >>> with enough_threads(n_draws=100):
+    ...     numba.get_num_threads()
+    1
+    """
+    import numba
+
+    n_threads = numba.get_num_threads()
+    if n_draws < _DRAWS_WORTH_THREADS:
+        numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(n_threads)
+
+
+def _calls(n_sweeps: int, updates_per_sweep: int) -> Iterator[int]:
+    """Yield how many sweeps each call of a kernel makes."""
+    chunk = max(1, int(_UPDATES_PER_CALL / updates_per_sweep))
+    for done in range(0, n_sweeps, chunk):
+        yield min(chunk, n_sweeps - done)

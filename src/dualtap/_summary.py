@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
+from dualtap.recovery.joint import Regime
+from dualtap.recovery.reasons import phase
 from dualtap.spins import Spins
 
 Model = DualTAP | HopfieldRBM
+_LEADING = 40
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -22,16 +26,30 @@ def describe(model: Model) -> dict[str, Any]:
 
 def _describe_tap(model: DualTAP) -> dict[str, Any]:
     confidence = np.abs(model.magnetizations_)
-    return {
+    result: dict[str, Any] = {
         "n_patterns": model.n_patterns_,
         "n_spins": model.n_features_in_,
-        "beta": model.beta_,
+        "beta": None if np.isnan(model.beta_) else model.beta_,  # JSON has no NaN
         "beta_was_given": model.beta is not None,
-        "rounds": len(model.history_.scores),
+        "regime": model.regime_,
+        "phase": phase(Regime(model.regime_)),
+        "reason": model.reason_,
+    }
+    if model.n_patterns_:
+        result["distance"] = model._distance()
+    if hasattr(model, "history_"):
+        result["rounds"] = len(model.history_.scores)
+    result["has_fields"] = bool(model.fields_.any())
+    if result["has_fields"]:
+        result["rms_field"] = _rms(model.fields_)
+    result |= {
         "weights": model.weights_.tolist(),
         "mean_confidence": confidence.mean(axis=1).tolist(),
         "unsure_bits": (confidence < 0.8).sum(axis=1).tolist(),
     }
+    if hasattr(model, "spectrum_"):
+        result["spectrum"] = model.spectrum_[:_LEADING].tolist()
+    return result
 
 
 def _describe_rbm(model: HopfieldRBM) -> dict[str, Any]:
@@ -62,7 +80,8 @@ def explain(model: Model, spins: Spins) -> dict[str, Any]:
     """Return how well a model explains samples."""
     result = {"data": str(spins.summary), "score": model.score(spins)}
     if isinstance(model, DualTAP):
-        counts = np.bincount(model.predict(spins), minlength=model.n_patterns_)
+        labels = model.predict(spins)
+        counts = np.bincount(labels[labels >= 0], minlength=model.n_patterns_)
         result["weights"] = (counts / spins.n_samples).tolist()
     return result
 
@@ -70,9 +89,10 @@ def explain(model: Model, spins: Spins) -> dict[str, Any]:
 def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:
     """Compare with the teacher that the file or the demo knows."""
     matched = match(model.patterns_, teacher.patterns)
-    result = {
-        "true_patterns": teacher.n_patterns,
-        "true_beta": teacher.beta,
+    result: dict[str, Any] = {"true_patterns": teacher.n_patterns, "true_beta": teacher.beta}
+    if teacher.fields is not None:
+        result["true_rms_field"] = _rms(teacher.fields)
+    result |= {
         "recovered": matched.n_recovered(),
         "mean_overlap": matched.mean_overlap,
         "min_overlap": float(matched.overlaps.min()),
@@ -92,6 +112,10 @@ def _coupling_error(model: Model, teacher: HopfieldModel) -> CouplingError | Non
     return coupling_error(factors, teacher.patterns)
 
 
+def _rms(fields: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(np.square(fields))))
+
+
 def headline(result: dict[str, Any]) -> str:
     """Say what was found in one line.
 
@@ -100,13 +124,18 @@ def headline(result: dict[str, Any]) -> str:
     >>> from dualtap._summary import headline
     >>> headline({"n_patterns": 3, "beta": 1.987, "beta_was_given": False})
     '3 patterns found, β = 1.99 (fitted)'
+    >>> headline({"n_patterns": 0, "beta": None, "reason": "the samples are what coins give"})
+    'no pattern found: the samples are what coins give'
     """
+    if not result["n_patterns"] and "reason" in result:
+        return f"no pattern found: {result['reason']}"
     if "recovered" in result:
         return (
             f"{result['recovered']} of {result['true_patterns']} hidden patterns recovered "
             f"(mean overlap {result['mean_overlap']:.3f})"
         )
-    found = f"{result['n_patterns']} patterns found"
+    n_patterns = result["n_patterns"]
+    found = f"{n_patterns} pattern{'' if n_patterns == 1 else 's'} found"
     if "beta" not in result:
         return found
     source = "given" if result["beta_was_given"] else "fitted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -13,10 +14,12 @@ _PER_PATTERN = {
     "mean_confidence": ("mean |m|", "{:.3f}"),
     "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
 }
-_TABLES = {*_PER_PATTERN, "learning_curve", "singular_values"}
+_TABLES = {*_PER_PATTERN, "learning_curve", "singular_values", "spectrum"}
 _MOST_ROWS = 30
 _CURVE_ROWS = 12
 _BAR_WIDTH = 40
+_BEYOND = 5  # values of the spectrum shown after those of the patterns
+_MOST_EDGES = 8.0  # longer bars are cut, or the edge of noise could not be seen beside them
 
 
 def print_result(result: dict[str, Any], headline: str) -> None:
@@ -31,17 +34,29 @@ def print_result(result: dict[str, Any], headline: str) -> None:
     mean overlap  0.9877
     """
     console = Console(highlight=False)
-    console.print(f"[bold green]{escape(headline)}[/bold green]")
-    scalars = {key: value for key, value in result.items() if key not in _TABLES}
-    width = max(len(key) for key in scalars)
-    for key, value in scalars.items():
-        console.print(f"[bold]{_words(key):<{width}}[/bold]  {escape(_format(value))}")
+    console.print(f"[bold green]{escape(headline)}[/bold green]", soft_wrap=not console.is_terminal)
+    _print_scalars(result, console)
     if result.get("n_patterns") and "weights" in result:
         console.print(_pattern_table(result))
     if "learning_curve" in result:
         console.print(_curve_table(result["learning_curve"]))
     if "singular_values" in result:
         console.print(_bars("singular value", result["singular_values"]))
+    if "spectrum" in result:
+        console.print(_spectrum_table(result["spectrum"], result["n_patterns"]))
+
+
+def _print_scalars(result: dict[str, Any], console: Console) -> None:
+    """Print a name and a value a line; a terminal gets long values folded beside their name."""
+    left_out = _TABLES if result.get("n_patterns", 1) else {*_TABLES, "reason"}  # in the headline
+    scalars = {key: v for key, v in result.items() if key not in left_out and v != ""}
+    width = max(len(key) for key in scalars)
+    for key, value in scalars.items():
+        text = _format(value)
+        if console.is_terminal:
+            lines = textwrap.wrap(text, max(console.width - width - 2, 20), break_long_words=False)
+            text = ("\n" + " " * (width + 2)).join(lines)
+        console.print(f"[bold]{_words(key):<{width}}[/bold]  {escape(text)}", soft_wrap=True)
 
 
 def _pattern_table(result: dict[str, Any]) -> Table:
@@ -78,6 +93,20 @@ def _bars(title: str, values: list[float]) -> Table:
     return table
 
 
+def _spectrum_table(values: list[float], n_patterns: int) -> Table:
+    """Return bars of the leading values; a line through them marks the edge of noise, 1."""
+    shown = values[: min(n_patterns + _BEYOND, _MOST_ROWS)]
+    longest = min(max(*shown, 1.0), _MOST_EDGES)
+    edge = round(_BAR_WIDTH / longest)
+    table = Table("spectrum", box=None, pad_edge=False)
+    table.add_column(" " * edge + "│ edge of noise", no_wrap=True)
+    for rank, value in enumerate(shown):
+        bar = "█" * round(_BAR_WIDTH * min(value / longest, 1))
+        bar = f"{bar[:edge]:<{edge}}│{bar[edge:]}" + ("▶" if value > longest else "")
+        table.add_row(f"{value:.3f}", bar, style="dim" if rank >= n_patterns else None)
+    return table
+
+
 def _words(key: str) -> str:
     return key.replace("_", " ")
 
@@ -85,4 +114,6 @@ def _words(key: str) -> str:
 def _format(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "unknown"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

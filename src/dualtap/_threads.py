@@ -50,11 +50,14 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return limited
 
 
-def parallel_map(function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
+def parallel_map(
+    function: Callable[[T], R], tasks: Iterable[T], workers: int | None = None
+) -> list[R]:
     """Apply ``function`` to every task, a thread each, with one BLAS thread in all of them.
 
-    As many run at once as BLAS may use threads (``OMP_NUM_THREADS`` and the like). Worth it where
-    the time goes into NumPy, which lets go of the interpreter.
+    As many run at once as BLAS may use threads (``OMP_NUM_THREADS`` and the like), unless
+    ``workers`` says how many. Worth it where the time goes into NumPy, which lets go of the
+    interpreter.
 
     Examples
     --------
@@ -64,9 +67,9 @@ def parallel_map(function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
     [1, 2, 3]
     """
     todo = list(tasks)
-    workers = min(n_threads(), len(todo))
+    n_workers = min(n_threads() if workers is None else workers, len(todo))
     with one_blas_thread():
-        if workers <= 1:
+        if n_workers <= 1:
             return [function(task) for task in todo]
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(n_workers) as pool:
             return list(pool.map(function, todo))

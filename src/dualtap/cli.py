@@ -11,16 +11,12 @@ import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import typer
 
-if TYPE_CHECKING:
-    from dualtap.io import SampleFile
-    from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import DualTAP
-    from dualtap.spins import Spins
+from dualtap._fitting import Method, Request
 
 app = typer.Typer(
     name="dualtap",
@@ -34,17 +30,6 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
-
-_TAP_OPTIONS = ("--patterns", "--students")
-_RBM_OPTIONS = ("--hidden", "--updates", "--checkpoint", "--resume")
-
-
-class Method(StrEnum):
-    """What ``fit`` runs."""
-
-    tap = "tap"
-    paper = "paper"
-    rbm = "rbm"
 
 
 class StartChoice(StrEnum):
@@ -116,13 +101,10 @@ def demo(
     picture_format = check_format(output)
     check_free(output, force=force)
     watched = not (quiet or as_json)
-    n_samples, n_students = 200, 25
+    n_samples = 200
     teacher = HopfieldModel.random(n_spins=1000, n_patterns=20, beta=2.0, random_state=seed)
     X = teacher.sample(n_samples, random_state=seed + 1, verbose=watched)
-    # All P' rounds, as in the paper's figure, to see what comes after the last pattern.
-    model = DualTAP(
-        n_students=n_students, n_steps=n_students, random_state=seed, verbose=watched
-    ).fit(X)
+    model = DualTAP(random_state=seed, verbose=watched).fit(X)
     figure = recovery_figure(model, teacher, n_samples)
     with atomic_write(output, force=force) as file:
         figure.savefig(file, format=picture_format, dpi=150)
@@ -196,11 +178,13 @@ def fit(
         int | None, typer.Option(help="tap, paper: number of patterns, if known.", min=1)
     ] = None,
     beta: Annotated[float | None, typer.Option(help="Inverse temperature, if known.")] = None,
+    effort: Annotated[
+        int | None,
+        typer.Option(help="tap: multiplies the starts, for hard data; 1 if not given.", min=1),
+    ] = None,
     students: Annotated[
         int | None,
-        typer.Option(
-            help="tap, paper: students of a round, and most rounds without --patterns.", min=1
-        ),
+        typer.Option(help="paper: students of a round, and most rounds without --patterns.", min=1),
     ] = None,
     hidden: Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)] = None,
     updates: Annotated[int | None, typer.Option(help="rbm: most updates made.", min=1)] = None,
@@ -225,16 +209,18 @@ def fit(
     from dualtap.io import MODEL_FORMATS, read_samples, save
     from dualtap.spins import as_spins
 
-    chosen = method or (Method.tap if resume is None else Method.rbm)
-    options = {
-        "--patterns": patterns,
-        "--students": students,
-        "--hidden": hidden,
-        "--updates": updates,
-        "--checkpoint": checkpoint,
-        "--resume": resume,
-    }
-    _refuse_others(chosen, options)
+    request = Request(
+        method or (Method.tap if resume is None else Method.rbm),
+        beta=beta,
+        patterns=patterns,
+        effort=effort,
+        students=students,
+        hidden=hidden,
+        updates=updates,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    request.check()
     check_free(output, force=force, formats=MODEL_FORMATS)
     if (checkpoint or resume) == output:
         raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
@@ -245,10 +231,7 @@ def fit(
         print(spins.summary, file=sys.stderr)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if chosen is Method.rbm:
-            model = _fit_rbm(spins, file, beta, hidden, updates, checkpoint, resume, seed, watched)
-        else:
-            model = _fit_tap(spins, chosen, patterns, beta, students, seed, watched)
+        model = request.fit(spins, file.teacher, seed, verbose=watched)
     for warning in caught:
         print(f"dualtap: warning: {warning.message}", file=sys.stderr)
     if file.names is not None:
@@ -337,66 +320,6 @@ def reproduce(
         print(json.dumps({"files": files}, indent=2))
     elif not quiet:
         print("\n".join(files))
-
-
-def _refuse_others(method: Method, options: dict[str, Any]) -> None:
-    """Raise if an option was given that the method does not have."""
-    own = _RBM_OPTIONS if method is Method.rbm else _TAP_OPTIONS
-    for name, value in options.items():
-        if value is not None and name not in own:
-            raise ValueError(
-                f"{name} is not an option of --method {method.value}, which has {', '.join(own)}"
-            )
-
-
-def _fit_tap(
-    spins: Spins,
-    method: Method,
-    patterns: int | None,
-    beta: float | None,
-    students: int | None,
-    seed: int,
-    watched: bool,
-) -> DualTAP:
-    from dualtap.recovery import DualTAP
-
-    options: dict[str, Any] = {"n_students": students, "random_state": seed, "verbose": watched}
-    if method is Method.paper:
-        if beta is None:
-            raise ValueError("the published algorithm needs --beta; --method tap does not")
-        model = DualTAP.paper(patterns, beta=beta, **options)
-    else:
-        model = DualTAP(patterns, beta, **options)
-    model.fit(spins)
-    return model
-
-
-def _fit_rbm(
-    spins: Spins,
-    file: SampleFile,
-    beta: float | None,
-    hidden: int | None,
-    updates: int | None,
-    checkpoint: Path | None,
-    resume: Path | None,
-    seed: int,
-    watched: bool,
-) -> HopfieldRBM:
-    from dualtap.rbm import HopfieldRBM
-
-    given = {"n_hidden": hidden, "max_updates": updates, "beta": beta}
-    changes = {name: value for name, value in given.items() if value is not None}
-    parameters = {"random_state": seed} if resume is None else HopfieldRBM.read(resume).get_params()
-    model = HopfieldRBM(**(parameters | changes | {"verbose": watched}))
-    kept = checkpoint or resume
-    try:
-        model.fit(spins, teacher=file.teacher, checkpoint=kept, resume_from=resume)
-    except KeyboardInterrupt:
-        done = model.n_updates_ if hasattr(model, "n_updates_") else 0
-        hint = f"; go on with --resume {kept}" if kept is not None and kept.exists() else ""
-        print(f"dualtap: interrupted after {done} updates{hint}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    return model
 
 
 def _report(result: dict[str, Any], headline: str, as_json: bool, quiet: bool) -> None:

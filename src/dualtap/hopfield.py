@@ -1,7 +1,7 @@
-r"""The Hopfield teacher: patterns, energy, low-rank couplings, and Glauber sampling.
+r"""The Hopfield teacher: patterns, fields, energy, low-rank couplings, and sampling.
 
-:math:`P(s) \propto \exp\left(\frac\beta2 \sum_{ij} J_{ij} s_i s_j\right)` with
-:math:`J_{ij} = \frac1N \sum_\mu \zeta_i^\mu \zeta_j^\mu`.
+:math:`P(s) \propto \exp\left(\frac\beta2 \sum_{ij} J_{ij} s_i s_j + \sum_i b_i s_i\right)` with
+:math:`J_{ij} = \frac1N \sum_\mu \zeta_i^\mu \zeta_j^\mu`; the fields b are zero in the paper.
 J has rank P, so a spin update costs O(P).
 """
 
@@ -13,7 +13,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap._chains import Chains, annealing_schedule
+from dualtap._chains import BlockChains, Chains, annealing_schedule
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap.couplings import HebbianCouplings
@@ -92,7 +92,9 @@ class Equilibration:
 
 
 class HopfieldModel:
-    r"""A Hopfield network with given patterns at inverse temperature β.
+    r"""A Hopfield network with given patterns at inverse temperature β, and fields on its spins.
+
+    .. math:: P(s) \propto \exp\Big(\frac\beta2 \sum_{ij} J_{ij} s_i s_j + \sum_i b_i s_i\Big)
 
     Parameters
     ----------
@@ -100,11 +102,14 @@ class HopfieldModel:
         The ζ^μ, any binary encoding.
     beta : float
         Inverse temperature, positive.
+    fields : array-like of shape (n_spins,), optional
+        The b_i, which β does not multiply; without them there are none, as in the paper.
 
     Attributes
     ----------
     patterns : array of shape (n_patterns, n_spins), int8 ±1
     beta : float
+    fields : array of shape (n_spins,), float64 and read-only, or None
 
     Examples
     --------
@@ -115,9 +120,15 @@ class HopfieldModel:
     ((12, 100), dtype('int8'))
     >>> bool((abs(X @ teacher.patterns.T).max(axis=1) > 80).all())
     True
+
+    Spins that lean to +1 on top of what the patterns say:
+
+    >>> biased = dt.HopfieldModel(teacher.patterns, beta=0.5, fields=[0.5] * 100)
+    >>> bool(biased.sample(50, random_state=1).mean() > 0.3)
+    True
     """
 
-    def __init__(self, patterns: ArrayLike, beta: float) -> None:
+    def __init__(self, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None) -> None:
         spins = as_spins(patterns)
         if spins.summary.n_missing:
             raise ValueError("patterns must be complete: every entry -1 or +1")
@@ -125,10 +136,16 @@ class HopfieldModel:
             raise ValueError(f"beta must be a positive number, got {beta!r}")
         self.patterns = spins.values
         self.beta = float(beta)
+        self.fields = None if fields is None else as_fields(fields, self.n_spins)
 
     @classmethod
     def random(
-        cls, n_spins: int, n_patterns: int, beta: float, random_state: RandomState = None
+        cls,
+        n_spins: int,
+        n_patterns: int,
+        beta: float,
+        random_state: RandomState = None,
+        fields: ArrayLike | None = None,
     ) -> HopfieldModel:
         """Return a model whose pattern entries are ±1 with equal odds, all independent.
 
@@ -138,6 +155,8 @@ class HopfieldModel:
         beta : float
             Inverse temperature.
         random_state : int, RandomState, Generator or None
+        fields : array-like of shape (n_spins,), optional
+            The model's fields, as given.
 
         Returns
         -------
@@ -156,12 +175,12 @@ class HopfieldModel:
             )
         rng = as_generator(random_state)
         bits = rng.integers(0, 2, size=(n_patterns, n_spins), dtype=np.int8)
-        return cls(2 * bits - 1, beta)
+        return cls(2 * bits - 1, beta, fields)
 
     def __repr__(self) -> str:
         return (
             f"HopfieldModel(n_spins={self.n_spins}, n_patterns={self.n_patterns}, "
-            f"beta={self.beta:g})"
+            f"beta={self.beta:g}{'' if self.fields is None else ', with fields'})"
         )
 
     @property
@@ -203,9 +222,12 @@ class HopfieldModel:
         return HebbianCouplings(self.patterns, np.float64)
 
     def energy(self, X: ArrayLike) -> NDArray[np.float64]:
-        r"""Return :math:`H(s) = -\frac12 \sum_{ij} J_{ij} s_i s_j` for every row of X.
+        r"""Return the energy of every row of X.
 
-        The sum includes i = j, as in the paper: a constant -P/2.
+        .. math:: H(s) = -\frac12 \sum_{ij} J_{ij} s_i s_j - \frac1\beta \sum_i b_i s_i
+
+        The first sum includes i = j, as in the paper: a constant -P/2. Fields are divided by β,
+        so that :math:`P(s) \propto e^{-\beta H(s)}` with them too.
 
         Parameters
         ----------
@@ -224,9 +246,10 @@ class HopfieldModel:
         values = as_spins(X).values
         if values.shape[1] != self.n_spins:
             raise ValueError(f"X has {values.shape[1]} spins, but the model has {self.n_spins}")
-        overlaps = values.astype(np.float64) @ self.patterns.T.astype(np.float64)
+        s = values.astype(np.float64)
+        overlaps = s @ self.patterns.T.astype(np.float64)
         energy: NDArray[np.float64] = -np.square(overlaps).sum(axis=1) / (2 * self.n_spins)
-        return energy
+        return energy if self.fields is None else energy - s @ self.fields / self.beta
 
     @overload
     def sample(
@@ -262,12 +285,14 @@ class HopfieldModel:
         return_start: bool = False,
         verbose: bool = False,
     ) -> NDArray[np.int8] | tuple[NDArray[np.int8], NDArray[np.int8]]:
-        r"""Draw samples by sequential Glauber dynamics, one independent chain a sample.
+        r"""Draw samples by Glauber or Gibbs dynamics, one independent chain a sample.
 
         A sweep visits the sites in order; each is set to +1 with probability
         :math:`1/(1+e^{-2\beta h_i})`, :math:`h_i = \sum_{j\ne i} J_{ij} s_j`, exact to
-        :math:`2^{-64}`, so every update obeys detailed balance at β. Chains run in parallel and
-        each owns its generator: the samples do not depend on the number of threads.
+        :math:`2^{-64}`, so every update obeys detailed balance at β. With fields a sweep is a
+        block Gibbs step instead, in float32: P normal hidden units given the spins, then all
+        spins given those. Chains run in parallel and each owns its generator: the samples do not
+        depend on the number of threads.
 
         Parameters
         ----------
@@ -276,7 +301,8 @@ class HopfieldModel:
             Where chains start. "patterns": chain a at pattern a mod P, so that states are
             equally sampled. "random": independent fair spins. "annealed": random, and the first
             half of the sweeps raises β from 0 to its value in equal steps. "auto": "patterns"
-            where β > 1, "random" below.
+            where β > 1, "random" below. Fields tell a pattern from its negative, and cold chains
+            hardly cross between them: "patterns" then samples the former only.
         n_sweeps : int
             Sweeps over all spins before a chain is read.
         random_state : int, RandomState, Generator or None
@@ -305,7 +331,7 @@ class HopfieldModel:
             )
         rng = as_generator(random_state)
         initial = self._start(n_samples, start, rng)
-        chains = Chains(self.patterns, initial, rng)
+        chains = self._chains(initial, rng)
         with progress("sampling", n_sweeps, verbose) as advance:
             for beta, sweeps in annealing_schedule(self.beta, n_sweeps, _is_annealed(start)):
                 chains.run(beta, sweeps, advance)
@@ -341,12 +367,29 @@ class HopfieldModel:
         if n_sweeps < 8 or n_chains < 2:
             raise ValueError(f"need n_sweeps >= 8 and n_chains >= 2, got {n_sweeps} and {n_chains}")
         rng = as_generator(random_state)
-        chains = Chains(self.patterns, self._start(n_chains, start, rng), rng)
-        squares = [
-            chains.run(beta, sweeps)
+        chains = self._chains(self._start(n_chains, start, rng), rng)
+        energies = [
+            self._energies(chains, beta, sweeps)
             for beta, sweeps in annealing_schedule(self.beta, n_sweeps, _is_annealed(start))
         ]
-        return Equilibration(-np.concatenate(squares) / (2 * self.n_spins**2))
+        return Equilibration(np.concatenate(energies))
+
+    def _chains(self, initial: NDArray[np.int8], rng: np.random.Generator) -> Chains | BlockChains:
+        if self.fields is None:
+            return Chains(self.patterns, initial, rng)
+        return BlockChains(self.patterns, self.fields, initial, rng)
+
+    def _energies(
+        self, chains: Chains | BlockChains, beta: float, n_sweeps: int
+    ) -> NDArray[np.float64]:
+        """Sweep at ``beta``; return the model's energy per spin after every sweep."""
+        if isinstance(chains, Chains):  # whose kernel keeps the overlaps anyway
+            return -chains.run(beta, n_sweeps) / (2 * self.n_spins**2)
+        energies = np.empty((n_sweeps, chains.n_chains))
+        for sweep in range(n_sweeps):
+            chains.run(beta, 1)
+            energies[sweep] = self.energy(chains.states()) / self.n_spins
+        return energies
 
     def _start(
         self, n_samples: int, start: Start | ArrayLike, rng: np.random.Generator
@@ -373,3 +416,36 @@ class HopfieldModel:
 
 def _is_annealed(start: Start | ArrayLike) -> bool:
     return isinstance(start, str) and start == "annealed"
+
+
+def as_fields(fields: ArrayLike, n_spins: int) -> NDArray[np.float64]:
+    """Return fields as a read-only float64 copy, or say what is wrong with them.
+
+    Parameters
+    ----------
+    fields : array-like of shape (n_spins,)
+    n_spins : int
+
+    Returns
+    -------
+    array of shape (n_spins,)
+
+    Examples
+    --------
+    >>> from dualtap.hopfield import as_fields
+    >>> as_fields([0, 1, -2], n_spins=3)
+    array([ 0.,  1., -2.])
+    """
+    b = np.array(fields, dtype=np.float64)
+    if b.shape != (n_spins,):
+        raise ValueError(
+            f"fields must have shape ({n_spins},), one number a spin, got shape {b.shape}"
+        )
+    infinite = np.flatnonzero(~np.isfinite(b))
+    if infinite.size:
+        raise ValueError(
+            f"fields must be finite, got {b[infinite[0]]} at spin {infinite[0]}; "
+            "a field of 50 already fixes a spin"
+        )
+    b.flags.writeable = False
+    return b

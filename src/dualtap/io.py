@@ -19,7 +19,8 @@ __all__ = ["SampleFile", "load", "read_samples", "save", "write_samples"]
 
 FORMATS = (".npz", ".npy", ".csv", ".tsv")
 MODEL_FORMATS = (".npz",)
-MODEL_SCHEMA = 1
+MODEL_SCHEMA = 2
+_FIRST_SCHEMA = 1  # no fields, no regime, no spectrum: always deflation
 _MISSING_TEXT = frozenset({"", "na", "nan", "none", "null", "?"})
 _LOGICAL_TEXT = {"true": 1.0, "false": 0.0}
 
@@ -85,7 +86,11 @@ def read_samples(path: str | Path) -> SampleFile:
         )
     teacher = None
     if "teacher_patterns" in contents and "teacher_beta" in contents:
-        teacher = HopfieldModel(contents["teacher_patterns"], float(contents["teacher_beta"]))
+        teacher = HopfieldModel(
+            contents["teacher_patterns"],
+            float(contents["teacher_beta"]),
+            contents.get("teacher_fields"),
+        )
     return SampleFile(contents[name], teacher=teacher)
 
 
@@ -129,6 +134,8 @@ def write_samples(
             extra: dict[str, Any] = {"provenance": _provenance(parameters or {})}
             if teacher is not None:
                 extra |= {"teacher_patterns": teacher.patterns, "teacher_beta": teacher.beta}
+                if teacher.fields is not None:
+                    extra["teacher_fields"] = teacher.fields
             np.savez_compressed(file, X=X, **extra)
         else:
             np.savetxt(file, X, fmt="%d", delimiter="," if suffix == ".csv" else "\t")
@@ -165,20 +172,12 @@ def save(model: DualTAP | HopfieldRBM, path: str | Path, *, force: bool = False)
     if isinstance(model, HopfieldRBM):
         model.write(path, force=force)
         return
-    parameters = stored_parameters(model)
-    arrays = {f"history_{name}": value for name, value in asdict(model.history_).items()}
-    if hasattr(model, "feature_names_in_"):
-        arrays["feature_names"] = model.feature_names_in_.astype(str)
+    arrays = _learned(model)
     with atomic_write(path, force=force) as file:
         np.savez_compressed(
             file,
             schema=np.array(MODEL_SCHEMA),
-            provenance=_provenance(parameters),
-            patterns=model.patterns_,
-            magnetizations=model.magnetizations_,
-            beta=np.array(model.beta_),
-            labels=model.labels_,
-            weights=model.weights_,
+            provenance=_provenance(stored_parameters(model)),
             **arrays,
         )
 
@@ -203,14 +202,56 @@ def load(path: str | Path) -> DualTAP | HopfieldRBM:
     if "kind" in contents and contents["kind"] == "rbm":
         return HopfieldRBM.read(path)
     schema = int(contents["schema"])
-    if schema != MODEL_SCHEMA:
+    if schema not in (_FIRST_SCHEMA, MODEL_SCHEMA):
         raise ValueError(
-            f"{path} has model schema {schema}, this version of dualtap reads {MODEL_SCHEMA}"
+            f"{path} has model schema {schema}, this version of dualtap reads {_FIRST_SCHEMA} "
+            f"and {MODEL_SCHEMA}"
         )
     try:
-        return _rebuild(contents)
+        return _rebuild(_from_first(contents) if schema == _FIRST_SCHEMA else contents)
     except KeyError as error:
         raise ValueError(f"{path} is incomplete: {error.args[0]}") from None
+
+
+def _learned(model: DualTAP) -> dict[str, Any]:
+    """Return what a model has learned, as arrays that need no pickle."""
+    arrays: dict[str, Any] = {
+        "patterns": model.patterns_,
+        "magnetizations": model.magnetizations_,
+        "beta": model.beta_,
+        "fields": model.fields_,
+        "labels": model.labels_,
+        "weights": model.weights_,
+        "typical_overlaps": model._typical_overlaps,
+        "regime": model.regime_,
+        "reason": model.reason_,
+    }
+    if hasattr(model, "spectrum_"):
+        arrays["spectrum"] = model.spectrum_
+    if hasattr(model, "history_"):
+        arrays |= {f"history_{name}": value for name, value in asdict(model.history_).items()}
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names"] = model.feature_names_in_.astype(str)
+    return {name: np.asarray(value) for name, value in arrays.items()}
+
+
+def _from_first(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return a file of the first schema with what later ones hold as well."""
+    from dualtap.theory import curie_weiss_magnetization
+
+    provenance = json.loads(str(contents["provenance"]))
+    provenance["parameters"]["scheme"] = "deflation"
+    n_patterns, n_spins = contents["patterns"].shape
+    # The first schema did not keep how near samples come to their patterns; deflation works where
+    # each lies in the state of one pattern, whose overlap is that of a ferromagnet.
+    overlap = curie_weiss_magnetization(contents["beta"])
+    return contents | {
+        "provenance": np.array(json.dumps(provenance)),
+        "fields": np.zeros(n_spins),
+        "typical_overlaps": np.full(n_patterns, overlap),
+        "regime": np.array("clustered"),
+        "reason": np.array(""),
+    }
 
 
 def _rebuild(contents: dict[str, NDArray[Any]]) -> DualTAP:
@@ -220,10 +261,17 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> DualTAP:
     model.magnetizations_ = contents["magnetizations"]
     model.n_patterns_ = len(model.patterns_)
     model.beta_ = float(contents["beta"])
+    model.fields_ = contents["fields"]
     model.labels_ = contents["labels"]
     model.weights_ = contents["weights"]
-    model.history_ = History(**{f.name: contents[f"history_{f.name}"] for f in fields(History)})
+    model._typical_overlaps = contents["typical_overlaps"]
+    model.regime_ = str(contents["regime"])
+    model.reason_ = str(contents["reason"])
     model.n_features_in_ = model.patterns_.shape[1]
+    if "spectrum" in contents:
+        model.spectrum_ = contents["spectrum"]
+    if any(name.startswith("history_") for name in contents):
+        model.history_ = History(**{f.name: contents[f"history_{f.name}"] for f in fields(History)})
     if "feature_names" in contents:
         model.feature_names_in_ = contents["feature_names"].astype(object)
     return model

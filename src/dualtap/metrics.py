@@ -1,4 +1,4 @@
-"""How good a recovery is: overlaps, matching, errors of the couplings, likelihood.
+"""How good a recovery is: overlaps, matching, errors of the couplings, likelihood, calibration.
 
 Patterns are known only up to sign and order, and every function here respects that. Nothing
 forms an N×N matrix: couplings are compared through the overlaps of their factors.
@@ -14,15 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from dualtap.hopfield import as_fields
+
 __all__ = [
+    "Calibration",
     "CouplingError",
     "Match",
+    "calibration",
     "coupling_error",
     "coupling_error_path",
     "match",
     "n_recovered",
     "overlaps",
     "pseudo_likelihood",
+    "sample_pseudo_likelihoods",
     "scores",
     "simplified_likelihood",
 ]
@@ -276,20 +281,24 @@ def simplified_likelihood(X: ArrayLike, magnetizations: ArrayLike) -> float:
     return float(scores(X, m).sum() / (2 * m.shape[1]))
 
 
-def pseudo_likelihood(X: ArrayLike, patterns: ArrayLike, beta: float) -> float:
+def pseudo_likelihood(
+    X: ArrayLike, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
+) -> float:
     r"""Return the mean log pseudo-likelihood per spin of the Hopfield model of ``patterns``.
 
-    .. math:: \frac1{MN} \sum_{a,i} \log\frac1{1+e^{-2\beta s_i^a h_i^a}},
+    .. math:: \frac1{MN} \sum_{a,i} \log\frac1{1+e^{-2 s_i^a (\beta h_i^a + b_i)}},
               \qquad h_i = \sum_{j\ne i} J_{ij} s_j.
 
-    Missing entries are left out of the mean, and fields are scaled up for those they lack.
-    No patterns give -log 2, a fair coin.
+    Missing entries are left out of the mean, and h is scaled up for those it lacks.
+    No patterns and no fields give -log 2, a fair coin.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
     patterns : array-like of shape (k, n_spins)
     beta : float
+    fields : array-like of shape (n_spins,), optional
+        The b_i; zero without.
 
     Returns
     -------
@@ -301,13 +310,61 @@ def pseudo_likelihood(X: ArrayLike, patterns: ArrayLike, beta: float) -> float:
     >>> round(pseudo_likelihood([[1, 1, -1, -1]], [[1, 1, -1, -1]], beta=2.0), 4)
     -0.0486
     """
-    total, count = 0.0, 0
-    for aligned in aligned_fields(X, patterns):
-        total -= float(np.logaddexp(0, -2 * beta * aligned).sum(dtype=np.float64))
-        count += aligned.size
-    if count == 0:
+    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields)
+    if not counts.any():
         raise ValueError("X has no observed entry")
-    return total / count
+    return float(sums.sum() / counts.sum())
+
+
+def sample_pseudo_likelihoods(
+    X: ArrayLike, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return each sample's mean log pseudo-likelihood per observed spin.
+
+    Their mean, weighted by observed entries, is :func:`pseudo_likelihood`. Low values are samples
+    that the model does not explain.
+
+    Parameters
+    ----------
+    X, patterns, beta, fields : as in :func:`pseudo_likelihood`
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        0 for a sample without an observed entry.
+
+    Examples
+    --------
+    >>> from dualtap.metrics import sample_pseudo_likelihoods
+    >>> X = [[1, 1, -1, -1], [1, -1, 1, -1], [0, 0, 0, 0]]
+    >>> sample_pseudo_likelihoods(X, [[1, 1, -1, -1]], beta=2.0).round(3)
+    array([-0.049, -1.313,  0.   ])
+    """
+    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields)
+    means: NDArray[np.float64] = sums / np.maximum(counts, 1)
+    return means
+
+
+def _log_pseudo_likelihoods(
+    X: ArrayLike, patterns: ArrayLike, beta: float, fields: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return Σ_i log P(s_i | rest) over the observed entries of each sample, and their number."""
+    S = np.asarray(X)
+    b = None if fields is None else as_fields(fields, S.shape[1]).astype(np.float32)
+    sums, counts = np.zeros(len(S)), np.zeros(len(S), dtype=np.int64)
+    first = 0
+    for s, aligned in field_blocks(S, patterns):
+        block = slice(first, first + len(s))
+        first += len(s)
+        observed = s != 0
+        # A NumPy scalar would promote the block to float64.
+        argument = float(beta) * aligned
+        if b is not None:
+            argument += s * b
+        costs = np.logaddexp(0, -2 * argument)
+        sums[block] -= costs.sum(axis=1, dtype=np.float64, where=observed)
+        counts[block] = observed.sum(axis=1)
+    return sums, counts
 
 
 def aligned_fields(
@@ -321,17 +378,106 @@ def aligned_fields(
     >>> next(aligned_fields([[1, 1, -1, -1]], [[1, 1, -1, -1]]))
     array([0.75, 0.75, 0.75, 0.75], dtype=float32)
     """
+    for s, aligned in field_blocks(X, patterns, block_entries):
+        yield aligned[s != 0]
+
+
+def field_blocks(
+    X: ArrayLike, patterns: ArrayLike, block_entries: int = 2**22
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Yield s_i and s_i h_i for one block of samples after another, 0 at missing entries.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+    patterns : array-like of shape (k, n_spins)
+    block_entries : int
+        Most entries of a block, unless a single sample has more.
+
+    Yields
+    ------
+    spins, aligned : arrays of shape (n_block, n_spins)
+
+    Examples
+    --------
+    >>> from dualtap.metrics import field_blocks
+    >>> s, aligned = next(field_blocks([[1, 1, -1, 0]], [[1, 1, -1, 1]]))
+    >>> aligned.round(2)
+    array([[0.67, 0.67, 0.67, 0.  ]], dtype=float32)
+    """
     S = np.asarray(X)
     zeta = np.asarray(patterns, dtype=np.float32)
-    n_spins = S.shape[1]
-    rows = max(1, block_entries // n_spins)
+    rows = max(1, block_entries // S.shape[1])
     for first in range(0, len(S), rows):
         s = S[first : first + rows].astype(np.float32)
-        observed = s != 0
-        scale = 1 / np.maximum(observed.sum(axis=1, keepdims=True, dtype=np.float32), 1)
-        fields = ((s @ zeta.T) * scale) @ zeta
-        fields -= s * (np.square(zeta).sum(axis=0) * scale)
-        yield (s * fields)[observed]
+        n_observed = np.count_nonzero(s, axis=1)[:, None].astype(np.float32)
+        scale = 1 / np.maximum(n_observed, 1)
+        h = ((s @ zeta.T) * scale) @ zeta
+        h -= s * (np.square(zeta).sum(axis=0) * scale)
+        yield s, s * h
+
+
+class Calibration(NamedTuple):
+    """How far confidence can be trusted: what was claimed and what was right, bin by bin."""
+
+    error: float
+    """Expected calibration error: mean distance of accuracy and confidence, 0 at best."""
+    confidence: NDArray[np.float64]
+    """Mean confidence of the bits in each bin, (n_bins,); NaN where there are none."""
+    accuracy: NDArray[np.float64]
+    """Share of right signs in each bin, (n_bins,); NaN where there are none."""
+    counts: NDArray[np.int64]
+    """Bits in each bin, (n_bins,)."""
+
+
+def calibration(magnetizations: ArrayLike, patterns: ArrayLike, n_bins: int = 10) -> Calibration:
+    r"""Compare how sure magnetizations are of each bit with how often they are right.
+
+    A bit of magnetization m has the sign of m with confidence :math:`c = (1+|m|)/2`. Magnetizations
+    are matched to the true patterns up to sign and order; bits of those with a partner go into
+    equal bins of c between 1/2 and 1, and
+
+    .. math:: \mathrm{error} = \sum_k \frac{n_k}{n}\, |\mathrm{accuracy}_k - \bar c_k|.
+
+    Parameters
+    ----------
+    magnetizations : array-like of shape (k, n_spins)
+        Between -1 and 1. A bit of exactly 0 counts as half right.
+    patterns : array-like of shape (p, n_spins), ±1
+        The truth.
+    n_bins : int
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    Ten bits at 80 % confidence (m = 0.6), nine of them right:
+
+    >>> from dualtap.metrics import calibration
+    >>> found = calibration([[0.6] * 10], [[1] * 9 + [-1]], n_bins=2)
+    >>> found.counts, found.accuracy, round(found.error, 3)
+    (array([ 0, 10]), array([nan, 0.9]), 0.1)
+    """
+    m, zeta = _rows(magnetizations), _rows(patterns)
+    if n_bins < 1:
+        raise ValueError(f"calibration needs n_bins >= 1, got {n_bins}")
+    if not np.all(np.abs(m) <= 1 + 1e-6):  # float32 may round a tanh up
+        raise ValueError("magnetizations must be numbers between -1 and 1: divide by their bound")
+    if m.size == 0:
+        raise ValueError("there are no magnetizations to calibrate")
+    found = match(m, zeta)
+    is_matched = found.index >= 0
+    sizes = np.abs(m[found.index[is_matched]]).ravel()
+    signs = np.sign(m[found.index[is_matched]] * found.sign[is_matched, None] * zeta[is_matched])
+    bins = np.minimum((sizes * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    n = np.where(counts, counts, np.nan)
+    confidence = np.bincount(bins, (1 + sizes) / 2, n_bins) / n
+    accuracy = np.bincount(bins, (1 + signs.ravel()) / 2, n_bins) / n
+    error = float(np.nansum(counts * np.abs(accuracy - confidence)) / counts.sum())
+    return Calibration(error, confidence, accuracy, counts)
 
 
 def _rows(patterns: ArrayLike) -> NDArray[np.float64]:

@@ -130,16 +130,20 @@ class Results:
         return list(dict.fromkeys(row.parameters[name] for row in self.where(**parameters)))
 
 
+OURS = "this software"
+"""Where a claim comes from that is not in the paper."""
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, in our own words, and what we measured.
+    """A sentence of the paper, in our own words, or one of ours, and what we measured.
 
     Attributes
     ----------
     says : str
-        What the paper says.
+        What the paper says, or what we say.
     where : str
-        Section or figure.
+        Section or figure of the paper; ``OURS`` for a claim of this software.
     decided_by : str
         The test that decides it.
     measured : str

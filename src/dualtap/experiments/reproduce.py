@@ -8,7 +8,7 @@ from pathlib import Path
 from dualtap._files import atomic_write
 from dualtap.experiments import NAMES, load
 from dualtap.experiments.drawing import save_figure
-from dualtap.experiments.experiment import Claim, Experiment, Task
+from dualtap.experiments.experiment import OURS, Claim, Experiment, Task
 from dualtap.experiments.runner import run
 from dualtap.experiments.store import Store
 
@@ -104,16 +104,20 @@ def claims_page(judged: Sequence[tuple[str, Sequence[Claim]]], full: bool) -> st
         "| claim | where | decided by | measured | verdict |",
         "|---|---|---|---|---|",
     ]
-    slips = []
-    for name, claims in judged:
-        for claim in claims:
-            cells = (claim.says, claim.where, f"{claim.decided_by} (`{name}`)", claim.measured)
-            lines.append(f"| {' | '.join(map(_cell, cells))} | **{claim.verdict}** |")
-            if claim.slip:
-                slips.append(f"- {claim.where}: {claim.slip}")
+    flat = [(name, claim) for name, claims in judged for claim in claims]
+    lines += [_row(name, claim) for name, claim in flat if claim.where != OURS]
+    slips = [f"- {claim.where}: {claim.slip}" for _, claim in flat if claim.slip]
+    ours = [_row(name, claim) for name, claim in flat if claim.where == OURS]
+    if ours:
+        lines += ["", "## Claims of this software", "", *lines[4:6], *ours]
     if slips:
         lines += ["", "## Slips of the printed text, mended here", "", *slips]
     return "\n".join(lines) + "\n"
+
+
+def _row(name: str, claim: Claim) -> str:
+    cells = (claim.says, claim.where, f"{claim.decided_by} (`{name}`)", claim.measured)
+    return f"| {' | '.join(map(_cell, cells))} | **{claim.verdict}** |"
 
 
 def figures_page(captions: Sequence[tuple[Experiment, str]]) -> str:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dualtap._chains import seeded_generators
 from dualtap._files import stored_parameters
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import validated_spins
-from dualtap.rbm.gibbs import Chains, advance, seeded_generators
+from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.likelihood import LogPartition, log_likelihood, log_partition
 from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors, pseudo_likelihood

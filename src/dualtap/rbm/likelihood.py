@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
+from dualtap._chains import seeded_generators
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
-from dualtap.rbm.gibbs import Chains, advance, seeded_generators
+from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM, FloatArray
 
 _MOST_ENUMERATED = 20

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._chains import LANES, seeded_generators
 from dualtap._files import atomic_write, known_suffix, read_arrays
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
-from dualtap.rbm.gibbs import LANES, Chains, random_chains, seeded_generators
+from dualtap.rbm.gibbs import Chains, random_chains
 from dualtap.rbm.model import RBM, Prior
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step

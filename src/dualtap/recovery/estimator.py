@@ -5,29 +5,23 @@ from __future__ import annotations
 import warnings
 from itertools import islice
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import validated_spins
 from dualtap.couplings import HebbianCouplings
-from dualtap.hopfield import HopfieldModel
-from dualtap.metrics import pseudo_likelihood
-from dualtap.recovery.deflate import Start, Step, Students, deflate
+from dualtap.recovery.deflate import Step, Students, deflate
 from dualtap.recovery.history import History, signs
+from dualtap.recovery.joint import Regime, Task, recover
+from dualtap.recovery.learned import LearnedPatterns
+from dualtap.recovery.reasons import reason
+from dualtap.recovery.search import Start
 from dualtap.recovery.stopping import kink
 from dualtap.recovery.temperature import fit_beta
 from dualtap.spins import Spins
@@ -37,52 +31,48 @@ _BETA_ROUNDS = 4
 _BETA_TOLERANCE = 0.1
 
 
-class Assignment(NamedTuple):
-    """The state each sample is nearest to: ``sign[:, None] * patterns_[label]``."""
+class DualTAP(LearnedPatterns):
+    r"""Recover hidden ±1 patterns from binary samples, with nothing known in advance.
 
-    label: NDArray[np.int64]
-    sign: NDArray[np.int64]
-    overlap: NDArray[np.float64]
+    Given its overlaps with the patterns a sample's spins are independent, in every phase:
+    :math:`P(s_i | x) \propto e^{s_i (x \cdot \zeta_i + b_i)}`. The space that the patterns span
+    follows from the singular vectors of the samples; that their entries are ±1 singles them out
+    within it; TAP equations for all of them together, or draws from their posterior, say how sure
+    each bit is. The number of patterns is the number of directions that stand out of noise.
 
-
-class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
-    r"""Recover hidden ±1 patterns from binary samples by TAP equations on the dual model.
-
-    The samples play the role of patterns and the unknown pattern that of spins:
-    :math:`J = S^\top S / N`. Students iterate TAP on J from different starts; the one that explains
-    the data best (:math:`S = \sum_a (s^a \cdot m)^2`) is kept, its part
-    :math:`\gamma\, m m^\top / N` is removed from J, and the next round starts.
-
-    :meth:`paper` returns the published algorithm to the letter. The defaults differ from it in two
-    points: one student of each round starts at the leading eigenvector of J, and damping is chosen
-    so that no mode of the parallel iteration changes sign from step to step.
+    :meth:`paper` returns the published algorithm to the letter.
 
     Parameters
     ----------
     n_patterns : int, optional
-        P. When not given, rounds go on to the kink of :math:`\hat{\mathcal L}`: the first τ such
-        that round τ+1 gains at most half of the median gain of rounds 1 … τ. The gain of a
-        round is :math:`\tfrac12 m \cdot J^\tau m`, the part of
-        :math:`\Delta\hat{\mathcal L} = \frac1{2N}\sum_a(s^a\cdot m)^2` that earlier rounds left
-        unexplained; it is zero when no student converged.
+        P. When not given: as many as stand out of the noise, possibly none. Fewer are returned
+        only if the data have fewer independent directions.
     beta : float, optional
-        Inverse temperature of the data. When not given, it is fitted by maximum
-        pseudo-likelihood in turn with the patterns.
+        Inverse temperature of the data. When not given, it is fitted.
+    scheme : {"joint", "deflation"}
+        "joint": all patterns together. "deflation": one pattern a round, as published; students
+        iterate TAP on :math:`J = S^\top S / N`, the one that explains the data best is kept, and
+        its part :math:`\gamma\, m m^\top / N` is removed from J.
+    start : {"auto", "spectral", "samples", "random"}
+        Where patterns are looked for: rotations of the leading singular space, samples that no
+        pattern explains yet, random vectors, or ("auto") the first two. For "deflation":
+        "random" starts all students at random, anything else one of them at the leading
+        eigenvector.
+    effort : int
+        Multiplies the number of starts; the likeliest answer is kept. For hard data: many
+        patterns for the number of spins, or few samples.
     n_students : int, optional
-        P', the students of a round, and the most rounds made when ``n_patterns`` is not given.
-        By default 25, or 1.25 times ``n_patterns`` if that is more.
+        Deflation: P', the students of a round, and the most rounds made when ``n_patterns`` is
+        not given. By default 25, or 1.25 times ``n_patterns`` if that is more.
     n_steps : int, optional
-        Rounds to make, whatever the stopping rule says (it still sets ``n_patterns_``); for
-        looking at what comes after the last pattern.
-    start : {"spectral", "random"}
-        "random": random signs, magnitudes uniform in [0.1, 1]. "spectral": the same, with the
-        leading eigenvector in the place of one student.
+        Deflation: rounds to make, whatever the stopping rule says (it still sets
+        ``n_patterns_``); for looking at what comes after the last pattern.
     damping : "auto" or float in [0, 1)
-        As in :func:`dualtap.solve.solve`.
+        Deflation: as in :func:`dualtap.solve.solve`.
     tol : float
-        A student has converged when its mean change falls below this.
+        Deflation: a student has converged when its mean change falls below this.
     max_iter : int
-        Iterations after which a student gives up.
+        Deflation: iterations after which a student gives up.
     random_state : int, RandomState, Generator or None
     verbose : bool
         Show a progress bar on a terminal.
@@ -90,17 +80,29 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
     Attributes
     ----------
     patterns_ : array of shape (n_patterns, n_spins), int8
-        Signs of the magnetizations.
+        Signs of the magnetizations, patterns with most samples first.
     magnetizations_ : array of shape (n_patterns, n_spins)
-        Posterior means of the pattern entries, in [-1, 1].
+        Posterior means of the pattern entries, in [-1, 1]: a bit with 0.8 is wrong in one case
+        of ten.
     n_patterns_ : int
+        0 if nothing stands out of the noise; ``reason_`` says why.
     beta_ : float
-        Given or fitted.
+        Given or fitted; NaN if nothing was found.
+    fields_ : array of shape (n_spins,)
+        Site fields; zero unless the patterns leave the means of the spins unexplained.
     weights_ : array of shape (n_patterns,)
         Share of the samples nearest to each pattern.
     labels_ : array of shape (n_samples,), int
-        The nearest pattern of each training sample.
+        The nearest pattern of each training sample; -1 if there is none.
+    regime_ : {"clustered", "mixed", "weak", "nothing"}
+        Samples lie near single patterns; in mixtures of patterns; lean a little on each; are
+        noise.
+    reason_ : str
+        Why that many patterns.
+    spectrum_ : array
+        Leading squared singular values of the samples, over the edge of noise.
     history_ : History
+        Deflation only.
     n_features_in_ : int
         Number of spins.
     feature_names_in_ : array of str
@@ -121,9 +123,11 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_patterns": [Interval(Integral, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "scheme": [StrOptions({"joint", "deflation"})],
+        "start": [StrOptions({"auto", "spectral", "samples", "random"})],
+        "effort": [Interval(Integral, 1, None, closed="left")],
         "n_students": [Interval(Integral, 1, None, closed="left"), None],
         "n_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "start": [StrOptions({"spectral", "random"})],
         "damping": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -136,9 +140,11 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         n_patterns: int | None = None,
         beta: float | None = None,
         *,
+        scheme: Literal["joint", "deflation"] = "joint",
+        start: Start = "auto",
+        effort: int = 1,
         n_students: int | None = None,
         n_steps: int | None = None,
-        start: Start = "spectral",
         damping: float | Literal["auto"] = "auto",
         tol: float = 1e-3,
         max_iter: int = 200,
@@ -147,9 +153,11 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
     ) -> None:
         self.n_patterns = n_patterns
         self.beta = beta
+        self.scheme = scheme
+        self.start = start
+        self.effort = effort
         self.n_students = n_students
         self.n_steps = n_steps
-        self.start = start
         self.damping = damping
         self.tol = tol
         self.max_iter = max_iter
@@ -177,9 +185,9 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         --------
         >>> import dualtap as dt
         >>> dt.DualTAP.paper(n_patterns=20, beta=2.0)
-        DualTAP(beta=2.0, damping=0.0, n_patterns=20, start='random')
+        DualTAP(beta=2.0, damping=0.0, n_patterns=20, scheme='deflation', start='random')
         """
-        return cls(n_patterns, beta, start="random", damping=0.0, **options)
+        return cls(n_patterns, beta, scheme="deflation", start="random", damping=0.0, **options)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -197,8 +205,47 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         self
         """
         spins = validated_spins(self, X, reset=True)
-        base = HebbianCouplings(spins.values)
         rng = as_generator(self.random_state)
+        if self.scheme == "joint":
+            self._fit_joint(spins, rng)
+        else:
+            self._fit_by_deflation(spins, rng)
+        self._learn_assignments(spins)
+        return self
+
+    def _fit_joint(self, spins: Spins, rng: np.random.Generator) -> None:
+        """Recover all patterns together and order them by the samples nearest to them."""
+        with progress("patterns", None, bool(self.verbose)):
+            found = recover(Task(spins, rng, self.n_patterns, self.beta, self.start, self.effort))
+        overlap = np.abs(spins.values.astype(np.float32) @ signs(found.m).T.astype(np.float32))
+        nearest = np.argmax(overlap, axis=1) if len(found.m) else np.empty(0, dtype=np.int64)
+        order = np.argsort(-np.bincount(nearest, minlength=len(found.m)), kind="stable")
+        self.magnetizations_ = found.m[order]
+        self.patterns_ = signs(self.magnetizations_)
+        self.n_patterns_ = len(order)
+        self.beta_ = float(found.beta)
+        self.fields_ = found.fields.astype(np.float64)
+        self.regime_ = str(found.regime)
+        self.spectrum_ = found.spectrum.relative()
+        self.reason_ = reason(
+            found.regime,
+            self.n_patterns_,
+            self.n_patterns,
+            found.spectrum.n_signal,
+            self.spectrum_,
+            *spins.values.shape,
+        )
+
+    def _fit_by_deflation(self, spins: Spins, rng: np.random.Generator) -> None:
+        """Recover one pattern a round."""
+        base = HebbianCouplings(spins.values)
+        self.fields_ = np.zeros(spins.n_spins)
+        self.regime_ = str(Regime.CLUSTERED)  # where deflation works
+        self.reason_ = (
+            "as many as were asked for"
+            if self.n_patterns is not None
+            else "the likelihood has its kink"
+        )
         if self.beta is not None:
             self._recover(base, float(self.beta), rng)
         else:
@@ -209,11 +256,8 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
                 "may be more patterns than that: raise n_students (the most rounds made), or give "
                 "n_patterns",
                 ConvergenceWarning,
-                stacklevel=3,  # past scikit-learn's wrapper, to the caller of fit
+                stacklevel=4,  # past scikit-learn's wrapper, to the caller of fit
             )
-        self.labels_ = self._assign(spins).label
-        self.weights_ = np.bincount(self.labels_, minlength=self.n_patterns_) / spins.n_samples
-        return self
 
     def _recover_with_beta(
         self, spins: Spins, base: HebbianCouplings, rng: np.random.Generator
@@ -233,9 +277,10 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         n_samples = len(base.vectors)
         gamma = None if self.n_patterns is None else n_samples / self.n_patterns
         n_students = self.n_students or max(25, -(-5 * (self.n_patterns or 0) // 4))
+        start: Literal["random", "spectral"] = "random" if self.start == "random" else "spectral"
         rounds = deflate(
             base,
-            Students(n_students, beta, self.start, self.damping, self.tol, self.max_iter),
+            Students(n_students, beta, start, self.damping, self.tol, self.max_iter),
             gamma,
             rng,
         )
@@ -263,103 +308,3 @@ class DualTAP(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, B
         if self.n_patterns is not None:
             return min(self.n_patterns, len(steps))
         return kink([step.gain for step in steps]) or len(steps)
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the overlap of every sample with every pattern, in [-1, 1].
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-
-        Returns
-        -------
-        array of shape (n_samples, n_patterns)
-            Means over the observed entries.
-        """
-        check_is_fitted(self)
-        return self._overlaps(validated_spins(self, X))
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the index of the pattern nearest to each sample, in absolute overlap.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-
-        Returns
-        -------
-        array of shape (n_samples,), int
-        """
-        return self.assign(X).label
-
-    def assign(self, X: Any) -> Assignment:
-        """Return the nearest pattern of each sample with its sign and overlap.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-
-        Returns
-        -------
-        Assignment
-            ``label``, ``sign`` (-1 where the sample is nearer to the negative) and ``overlap``,
-            each of shape (n_samples,).
-        """
-        check_is_fitted(self)
-        return self._assign(validated_spins(self, X))
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Return the mean log pseudo-likelihood per spin of X under the recovered model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-        y : ignored
-
-        Returns
-        -------
-        float
-            -log 2 for a fair coin, 0 for certainty.
-        """
-        check_is_fitted(self)
-        return pseudo_likelihood(validated_spins(self, X).values, self.patterns_, self.beta_)
-
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.int8]:
-        """Draw new samples from the Hopfield model of the recovered patterns.
-
-        Parameters
-        ----------
-        n_samples : int
-        random_state : int, RandomState, Generator or None
-
-        Returns
-        -------
-        array of shape (n_samples, n_spins), int8 ±1
-        """
-        check_is_fitted(self)
-        model = HopfieldModel(self.patterns_, self.beta_)
-        return model.sample(n_samples, random_state=random_state)
-
-    def _overlaps(self, spins: Spins) -> NDArray[np.float64]:
-        observed = np.maximum(np.count_nonzero(spins.values, axis=1), 1)
-        products = spins.values.astype(np.float32) @ self.patterns_.T.astype(np.float32)
-        result: NDArray[np.float64] = products.astype(np.float64) / observed[:, None]
-        return result
-
-    def _assign(self, spins: Spins) -> Assignment:
-        o = self._overlaps(spins)
-        label = np.argmax(np.abs(o), axis=1)
-        chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
-        return Assignment(label, np.where(chosen < 0, -1, 1), np.abs(chosen))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "labels_")
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_patterns_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

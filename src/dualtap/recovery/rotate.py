@@ -14,11 +14,12 @@ from scipy.linalg import null_space
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
-from dualtap.recovery.history import signs
+from dualtap.recovery.blocks import F32
 
 _POLISH_ROUNDS = 50
 _DEEP = 0.9  # share of the greatest depth that a pattern reaches; a mixture of three has 3/4
 _MOST_IN_VAIN = 3
+_SPURIOUS = 32
 _NEW = 0.2  # share of a vector that others must leave unexplained
 
 
@@ -60,56 +61,124 @@ def rotate_to_patterns(
     n_vectors, n_spins = basis.shape
     if n_vectors == 0:
         return np.empty((0, n_spins), dtype=np.int8)
-    u = np.linalg.svd(basis.astype(np.float64), full_matrices=False)[2]
-    taken = pool = np.empty((0, n_spins), dtype=np.int8)
+    u = row_basis(basis)
+    taken = pool = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0
     for seed in rng.integers(2**31, size=n_restarts):
         rest = null_space(taken @ u.T).T @ u if len(taken) else u
-        pool = np.concatenate([pool, _polish(signs(_unmixed(rest, int(seed))), u)])
-        depth = np.square(pool @ u.T).sum(axis=1)
+        start = np.where(unmixed(rest, int(seed), "cube") < 0, np.float32(-1), np.float32(1))
+        pool = np.concatenate([pool, polish(start, u)])
+        d = depth(pool, u)
+        deep = d >= _DEEP * d.max()
         before = len(taken)
-        taken = _independent(pool, depth, depth >= _DEEP * depth.max(), n_vectors)
+        taken = independent(pool[deep], d[deep], n_vectors, _NEW)
         in_vain = in_vain + 1 if len(taken) <= before else 0
         if len(taken) == n_vectors or in_vain == _MOST_IN_VAIN:
             break
-    return taken if len(taken) == n_vectors else _independent(pool, depth, depth > 0, n_vectors)
+    if len(taken) < n_vectors:
+        taken = independent(pool, d, n_vectors, _NEW)
+    return taken.astype(np.int8)
 
 
-def _unmixed(u: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Return independent components of orthonormal rows.
+def row_basis(V: NDArray[np.floating]) -> F32:
+    """Return orthonormal rows that span the rows of V."""
+    _, sigma, Vt = np.linalg.svd(V.astype(np.float64), full_matrices=False)
+    result: F32 = Vt[sigma > 1e-6 * sigma[0]].astype(np.float32)
+    return result
+
+
+def polish(z: F32, u: F32) -> F32:
+    r"""Iterate :math:`\zeta \leftarrow \mathrm{sign}(\zeta\,\Pi)`, Π projecting onto the rows of u.
+
+    Every step brings ζ deeper into the span, until it is the sign of its own projection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.search import polish
+    >>> u = np.array([[0.5, 0.5, -0.5, -0.5]], dtype=np.float32)
+    >>> polish(np.array([[1, 1, 1, -1]], dtype=np.float32), u)
+    array([[ 1.,  1., -1., -1.]], dtype=float32)
+    """
+    z = z.copy()
+    moving = np.arange(len(z))
+    for _ in range(_POLISH_ROUNDS):
+        turned = np.where((z[moving] @ u.T) @ u < 0, np.float32(-1), np.float32(1))
+        changed = (turned != z[moving]).any(axis=1)
+        z[moving] = turned
+        moving = moving[changed]
+        if not len(moving):
+            break
+    return z
+
+
+def depth(z: F32, u: F32) -> NDArray[np.float64]:
+    """Return which share of each vector lies in the span of the orthonormal rows of u.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.search import depth
+    >>> depth(np.ones((1, 4), np.float32), np.array([[0, 0, 0.6, 0.8]], dtype=np.float32)).round(2)
+    array([0.49])
+    """
+    share = np.square(z @ u.T).sum(axis=1, dtype=np.float64) / z.shape[1]
+    result: NDArray[np.float64] = share
+    return result
+
+
+def unmixed(u: NDArray[np.floating], seed: int, contrast: str = "logcosh") -> F32:
+    """Return independent components of orthonormal rows, by FastICA over sites.
 
     The rows are white as they are. Centring would only harm: a ±1 component has the smallest
     fourth moment for its second whatever its mean is.
     """
     if len(u) == 1:
-        return u
-    ica = FastICA(whiten=False, fun="cube", random_state=seed)
-    with warnings.catch_warnings():
-        # A restart that has not converged is judged by its signs like the others.
+        return u.astype(np.float32)
+    ica = FastICA(whiten=False, fun=contrast, max_iter=200, tol=1e-3, random_state=seed)
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+        # A rotation that has not converged is judged by its signs like the others.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        components: NDArray[np.float64] = ica.fit_transform(np.sqrt(u.shape[1]) * u.T).T
-    return components
+        try:
+            components = ica.fit_transform(np.sqrt(u.shape[1]) * u.T).T
+        except ValueError:  # a handful of sites may send the iteration to infinity
+            components = u
+    result: F32 = components.astype(np.float32)
+    return result
 
 
-def _polish(zeta: NDArray[np.int8], u: NDArray[np.float64]) -> NDArray[np.int8]:
-    for _ in range(_POLISH_ROUNDS):
-        turned = signs((zeta @ u.T) @ u)
-        if np.array_equal(turned, zeta):
+def spurious_depth(n_vectors: int, n_spins: int, rng: np.random.Generator) -> float:
+    """Return how deep ±1 vectors lie in a random space once they are polished, at most."""
+    u = np.linalg.qr(rng.standard_normal((n_spins, n_vectors)))[0].T.astype(np.float32)
+    z = rng.choice(np.array([-1, 1], dtype=np.float32), size=(_SPURIOUS, n_spins))
+    return float(depth(polish(z, u), u).max())
+
+
+def independent(pool: F32, order: NDArray[np.float64], most: int, new: float) -> F32:
+    """Return vectors of the pool, the largest in order first, that others do not explain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.search import independent
+    >>> pool = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, -1, -1]], dtype=np.float32)
+    >>> independent(pool, np.array([3.0, 2.0, 1.0]), 2, 0.5).astype(int)
+    array([[ 1,  1,  1,  1],
+           [ 1,  1, -1, -1]])
+    """
+    n_spins = pool.shape[1]
+    taken: list[int] = []
+    directions = np.empty((0, n_spins), dtype=np.float32)
+    left = np.ones(len(pool))
+    for k in np.argsort(-order, kind="stable"):
+        if len(taken) == most:
             break
-        zeta = turned
-    return zeta
-
-
-def _independent(
-    pool: NDArray[np.int8], depth: NDArray[np.float64], allowed: NDArray[np.bool_], most: int
-) -> NDArray[np.int8]:
-    """Return allowed vectors, the deepest first, that others do not explain already."""
-    taken: list[NDArray[np.int8]] = []
-    directions: NDArray[np.float64] = np.empty((0, pool.shape[1]))
-    for k in np.argsort(-depth, kind="stable"):
-        new = pool[k] - (directions @ pool[k]) @ directions
-        size = float(np.linalg.norm(new))
-        if allowed[k] and len(taken) < most and size**2 > _NEW * pool.shape[1]:
-            taken.append(pool[k])
-            directions = np.vstack([directions, new / size])
-    return np.array(taken, dtype=np.int8).reshape(-1, pool.shape[1])
+        if left[k] <= new:
+            continue
+        taken.append(int(k))
+        rest = pool[k] - (directions @ pool[k]) @ directions
+        rest /= np.linalg.norm(rest)
+        directions = np.vstack([directions, rest])
+        left -= np.square(pool @ rest) / n_spins
+    result: F32 = pool[taken]
+    return result

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from dualtap.metrics import aligned_fields
+from dualtap.hopfield import as_fields
+from dualtap.metrics import aligned_fields, field_blocks
 
 BETA_RANGE = 0.01, 50.0
 """Where β is looked for; data without a single misaligned spin push it to the upper end."""
 
 _BINS = 8192
+_FIELD_ROUNDS, _NEWTON_STEPS = 3, 5
+_MAX_ENTRIES = 2_000_000  # used with fields: at β = 2 they pin it down to a part in a thousand
 
 
-def fit_beta(X: ArrayLike, patterns: ArrayLike) -> float:
-    r"""Return the β that maximises the pseudo-likelihood of X given the patterns.
+def fit_beta(X: ArrayLike, patterns: ArrayLike, fields: ArrayLike | None = None) -> float:
+    r"""Return the β that maximises the pseudo-likelihood of X given the patterns and fields.
 
-    The pseudo-likelihood depends on the data only through the distribution of the aligned fields
-    :math:`s_i h_i`; their histogram is taken once and the maximum found on it.
+    Without fields the pseudo-likelihood depends on the data only through the distribution of the
+    aligned fields :math:`s_i h_i`; their histogram is taken once and the maximum found on it.
+    With fields every entry :math:`\beta s_i h_i + s_i b_i` has its own offset: they are kept, for
+    all samples up to two million entries and for a fixed random choice of samples beyond.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
     patterns : array-like of shape (n_patterns, n_spins), ±1
+    fields : array-like of shape (n_spins,), optional
+        The b_i, which β does not multiply.
 
     Returns
     -------
@@ -37,17 +46,154 @@ def fit_beta(X: ArrayLike, patterns: ArrayLike) -> float:
     >>> round(fit_beta(teacher.sample(100, random_state=1), teacher.patterns), 1)
     1.5
     """
-    zeta = np.asarray(patterns)
-    bound = float(len(zeta)) + 1e-6  # |h_i| ≤ P
-    edges = np.linspace(-bound, bound, _BINS + 1)
-    counts = np.zeros(_BINS)
-    for aligned in aligned_fields(X, zeta):
-        counts += np.histogram(aligned, bins=edges)[0]
-    centres = (edges[1:] + edges[:-1]) / 2
+    return best_temperature(X, patterns, fields)[0]
 
-    def cost(log_beta: float) -> float:
-        return float(counts @ np.logaddexp(0, -2 * np.exp(log_beta) * centres) / counts.sum())
 
+def best_temperature(
+    X: ArrayLike, patterns: ArrayLike, fields: ArrayLike | None = None
+) -> tuple[float, float]:
+    """Return the β of :func:`fit_beta`, and the pseudo-likelihood per spin that it reaches.
+
+    Examples
+    --------
+    >>> from dualtap.recovery.temperature import best_temperature
+    >>> beta, likelihood = best_temperature([[1, 1, 1, 1, 1, -1]], [[1, 1, 1, 1, 1, 1]])
+    >>> -0.6931 < likelihood < -0.5
+    True
+    """
+    S, zeta = np.asarray(X), np.asarray(patterns)
+    if not S.any():
+        raise ValueError("X has no observed entry to fit beta to")
+    if fields is None:
+        cost = _cost_without_fields(S, zeta)
+    else:
+        cost = _cost_with_fields(S, zeta, as_fields(fields, S.shape[1]))
     low, high = np.log(BETA_RANGE)
-    best = minimize_scalar(cost, bounds=(low, high), method="bounded")
-    return float(np.exp(best.x))
+    best = minimize_scalar(lambda x: cost(float(np.exp(x))), bounds=(low, high), method="bounded")
+    return float(np.exp(best.x)), -float(best.fun)
+
+
+def fit_fields(X: ArrayLike, patterns: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+    r"""Return the β and the site fields b that maximise the pseudo-likelihood together.
+
+    :math:`P(s_i | s_{\setminus i}) \propto e^{s_i (\beta h_i + b_i)}`. The fields have a Gaussian
+    prior of the variance that they show, so that they vanish where the data do not need them. β
+    and b take turns; b takes Newton steps.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+    patterns : array-like of shape (n_patterns, n_spins), ±1
+
+    Returns
+    -------
+    beta : float
+    fields : array of shape (n_spins,)
+
+    Examples
+    --------
+    >>> import dualtap as dt
+    >>> import numpy as np
+    >>> from dualtap.recovery.temperature import fit_fields
+    >>> b = np.random.default_rng(0).uniform(-0.5, 0.5, 300)
+    >>> teacher = dt.HopfieldModel.random(300, 2, beta=1.5, random_state=0, fields=b)
+    >>> beta, fields = fit_fields(teacher.sample(1000, random_state=1), teacher.patterns)
+    >>> round(beta, 1), bool(np.corrcoef(b, fields)[0, 1] > 0.9)
+    (1.5, True)
+    """
+    S, zeta = _some_samples(np.asarray(X)), np.asarray(patterns)
+    s, aligned = (np.concatenate(x) for x in zip(*field_blocks(S, zeta), strict=True))
+    h = s * aligned
+    b, beta = np.zeros(S.shape[1]), fit_beta(S, zeta)
+    for _ in range(_FIELD_ROUNDS):
+        for _ in range(_NEWTON_STEPS):
+            T = np.tanh(beta * h + b) * (s != 0)
+            curvature = np.square(s).sum(axis=0) - np.square(T).sum(axis=0) + 1.0
+            precision = 1 / (np.mean(np.square(b)) + np.mean(1 / curvature))
+            step = ((s - T).sum(axis=0) - precision * b) / (curvature + precision)
+            b = b + np.clip(step, -1, 1)
+        beta = fit_beta(S, zeta, b)
+    return beta, b
+
+
+def _cost_without_fields(
+    S: NDArray[np.generic], zeta: NDArray[np.generic]
+) -> Callable[[float], float]:
+    bound = float(len(zeta)) + 1e-6  # |h_i| ≤ P
+    counts = np.zeros(_BINS)
+    for aligned in aligned_fields(S, zeta):
+        place = ((aligned + bound) * (_BINS / (2 * bound))).astype(np.int32)
+        counts += np.bincount(place, minlength=_BINS)[:_BINS]
+    centres = (np.arange(_BINS) + 0.5) * (2 * bound / _BINS) - bound
+    return lambda beta: float(counts @ np.logaddexp(0, -2 * beta * centres) / counts.sum())
+
+
+def _cost_with_fields(
+    S: NDArray[np.generic], zeta: NDArray[np.generic], b: NDArray[np.float64]
+) -> Callable[[float], float]:
+    slopes, offsets = [], []
+    for s, aligned in field_blocks(_some_samples(S), zeta):
+        observed = s != 0
+        slopes.append(aligned[observed])
+        offsets.append((s * b.astype(np.float32))[observed])
+    a, c = np.concatenate(slopes), np.concatenate(offsets)
+    return lambda beta: float(np.logaddexp(0, -2 * (beta * a + c)).mean(dtype=np.float64))
+
+
+def _some_samples(S: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return at most ``_MAX_ENTRIES`` entries' worth of samples, always the same ones."""
+    chosen = np.flatnonzero(S.any(axis=1))
+    most = max(1, _MAX_ENTRIES // S.shape[1])
+    if len(chosen) > most:
+        chosen = np.sort(np.random.default_rng(0).choice(chosen, most, replace=False))
+    return S[chosen]
+
+
+def spectral_beta(
+    values: NDArray[np.float64], total: float, n_samples: int, n_spins: int, share: float = 1.0
+) -> float:
+    r"""Return the β of a paramagnet that the signals of the spectrum imply, patterns unknown.
+
+    A signal at :math:`\lambda = (1 + \ell)(1 + \gamma/\ell)`, γ = N/M, in units of the noise is
+    a direction in which the spins vary 1+ℓ times as much as noise. In the paramagnet
+    :math:`\beta = (1 + c)\,\langle \ell/(1+\ell) \rangle` with
+    :math:`c = \frac PN \frac{\beta}{1-\beta}`.
+
+    Parameters
+    ----------
+    values : array of shape (n_patterns,)
+        Squared singular values of the signals.
+    total : float
+        Sum of all squared singular values.
+    n_samples, n_spins : int
+    share : float
+        Share of the entries that were observed; missing ones weaken the signals by it.
+
+    Returns
+    -------
+    float
+        NaN if the signals leave no noise to compare with.
+
+    Examples
+    --------
+    >>> import dualtap as dt
+    >>> import numpy as np
+    >>> from dualtap.recovery.temperature import spectral_beta
+    >>> X = dt.HopfieldModel.random(500, 3, beta=0.8, random_state=0).sample(2000, random_state=1)
+    >>> values = np.linalg.svd(X, compute_uv=False)[:3] ** 2
+    >>> round(spectral_beta(values, X.size, 2000, 500), 1)
+    0.8
+    """
+    P = len(values)
+    rest = total - float(values.sum())
+    if min(n_samples, n_spins) <= P or rest <= 1e-6 * total:
+        return np.nan
+    variance = rest / ((n_samples - P) * (n_spins - P))
+    gamma = n_spins / n_samples
+    excess = values / (n_samples * variance) - 1 - gamma
+    ell = (excess + np.sqrt(np.maximum(excess**2 - 4 * gamma, 0))) / (2 * share)
+    response = float(np.mean(ell / (1 + np.maximum(ell, 0))))
+
+    # β² - Bβ + r = 0; the smaller root is the paramagnet.
+    B = 1 + response * (1 - P / n_spins)
+    return float(max(BETA_RANGE[0], (B - np.sqrt(max(B**2 - 4 * response, 0))) / 2))

@@ -1,0 +1,205 @@
+r"""Logistic factor analysis: the linear space behind the data, whatever the phase.
+
+Given the overlaps :math:`x_a` of sample a with the patterns (times β), its spins are independent:
+:math:`P(s_i | x) \propto e^{s_i \theta_i}`, :math:`\theta_i = x_a \cdot \zeta_i + b_i`. This holds
+in every phase; only the distribution of x changes. Here the patterns are any real vectors V, and
+x is Gaussian with a covariance learned from the data. Singular vectors span the same space as
+long as θ is small; where it is not (samples deep in a state), tanh bends the space and this
+straightens it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.recovery.blocks import F32, Blocks
+
+F64 = NDArray[np.float64]
+_NEAR_ZERO = np.float32(1e-4)
+_FLOOR = 1e-6  # of variances, relative to the largest
+
+
+class Factors(NamedTuple):
+    """A factor model of the samples."""
+
+    V: F32
+    """Vectors over sites, shape (k, n_spins)."""
+    X: F32
+    """Posterior means of the coefficients x, shape (n_samples, k)."""
+    prior: F64
+    """Covariance of x over the samples, shape (k, k)."""
+    fields: F32
+    """Site fields b, shape (n_spins,)."""
+    log_likelihood: float
+    """Mean of log P(s_i | x) per observed spin."""
+    strength: float
+    """Mean of θ² (without fields): how far from independent spins the data are."""
+
+
+class _Statistics(NamedTuple):
+    """What a block of samples contributes to the next step."""
+
+    XX: F64
+    posterior: F64
+    gradient: F32
+    residual: F32
+    curvature: float
+    response: float
+    log_likelihood: float
+    strength: float
+
+
+def start_factors(blocks: Blocks, V: F32) -> Factors:
+    """Return the model with coefficients by least squares, fields zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.factors import start_factors
+    >>> S = np.array([[1, 1, -1, -1], [-1, -1, 1, 1]])
+    >>> start_factors(Blocks(as_spins(S)), S[:1].astype(np.float32)).X.ravel().round(2)
+    array([ 1., -1.], dtype=float32)
+    """
+    K = (V @ V.T).astype(np.float64)
+    K += 1e-6 * max(np.trace(K), 1e-6) / len(V) * np.eye(len(V))
+    share = (blocks.n_observed / blocks.n_spins)[:, None]
+    X = (np.linalg.solve(K, blocks.dot(V).T.astype(np.float64)).T / share).astype(np.float32)
+    prior = (X.T @ X / blocks.n_samples).astype(np.float64)
+    return Factors(V, X, prior, np.zeros(blocks.n_spins, np.float32), -np.inf, 0.0)
+
+
+def iterate(
+    blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0, with_fields: bool = False
+) -> Factors:
+    r"""Improve coefficients, vectors, prior and fields in turn, ``n_steps`` times.
+
+    x takes a Newton step with the curvature :math:`\langle\tanh\theta/\theta\rangle` of the
+    quadratic bound on log cosh, which cannot overshoot; V and b likewise, with the posterior
+    covariance of x counted in, so that weak directions do not fit noise.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    factors : Factors
+    n_steps : int
+    n_fixed : int
+        Leading rows of V that stay as they are.
+    with_fields : bool
+        Fit the fields too.
+
+    Returns
+    -------
+    Factors
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.factors import iterate, start_factors
+    >>> teacher = HopfieldModel.random(200, 2, beta=2.0, random_state=0)
+    >>> blocks = Blocks(as_spins(teacher.sample(100, random_state=1)))
+    >>> factors = start_factors(blocks, teacher.patterns.astype(np.float32))
+    >>> fitted = iterate(blocks, factors, 5, n_fixed=2)
+    >>> bool(fitted.log_likelihood > -0.25)  # a coin has -0.69
+    True
+    """
+    for _ in range(n_steps):
+        factors = _step(blocks, factors, n_fixed, with_fields)
+    return factors
+
+
+def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> Factors:
+    V, b, prior = factors.V, factors.fields, factors.prior
+    n_samples, k = factors.X.shape
+    kappa, Q, PQ = _common_axes((V @ V.T).astype(np.float64), prior)
+    X = factors.X.copy()
+
+    def update(rows: slice) -> _Statistics:
+        return _block_step(blocks, rows, X, V, b, kappa, Q, PQ)
+
+    parts = blocks.map(update)
+    total = _Statistics(*(sum(part[1:], part[0]) for part in zip(*parts, strict=True)))
+    C = (Q * (total.posterior / n_samples)) @ Q.T
+    n_observed = float(blocks.n_observed.sum())
+    curvature, response = total.curvature / n_observed, total.response / n_observed
+    share = n_observed / (n_samples * blocks.n_spins)
+    if n_fixed < k:
+        A = share * (curvature * total.XX + n_samples * response * C)[n_fixed:, n_fixed:]
+        G = total.gradient - share * n_samples * response * (C @ V)
+        A += 1e-9 * np.trace(A) * np.eye(len(A))
+        V = V.copy()
+        V[n_fixed:] += np.linalg.solve(A, G[n_fixed:]).astype(np.float32)
+    if with_fields:
+        b = _field_step(b, total.residual, share * n_samples * curvature)
+    return Factors(
+        V=V,
+        X=X,
+        prior=total.XX / n_samples + C,
+        fields=b,
+        log_likelihood=total.log_likelihood / n_observed,
+        strength=total.strength / (n_samples * blocks.n_spins),
+    )
+
+
+def _common_axes(K: F64, prior: F64) -> tuple[F64, F64, F64]:
+    """Return κ, Q and ΛQ with QᵀKQ = diag(κ) and QᵀΛQ = 1, Λ the inverse of the prior."""
+    variance, U = np.linalg.eigh(prior)
+    root = np.sqrt(np.maximum(variance, _FLOOR * max(float(variance[-1]), _FLOOR)))
+    kappa, W = np.linalg.eigh((U * root).T @ K @ (U * root))
+    return np.maximum(kappa, 0), (U * root) @ W, (U / root) @ W
+
+
+def _field_step(b: F32, residual: F32, weight: float) -> F32:
+    """Take a Newton step in the fields, whose Gaussian prior has the variance they show."""
+    variance = float(np.mean(np.square(b))) + 1 / max(weight, 1e-9)
+    result: F32 = (b + (residual - b / variance) / (weight + 1 / variance)).astype(np.float32)
+    return result
+
+
+def _block_step(
+    blocks: Blocks, rows: slice, X: F32, V: F32, b: F32, kappa: F64, Q: F64, PQ: F64
+) -> _Statistics:
+    """Move the coefficients of a block in place and return its statistics."""
+    S = blocks.S[rows]
+    T, curvature = _response(S, X[rows] @ V + b, blocks.complete)
+    response = np.square(S).sum(axis=1) - np.square(T).sum(axis=1)
+    n = blocks.n_spins
+    step = curvature.sum(axis=1)[:, None] / n * kappa + 1
+    force = (S - T) @ V.T @ Q - X[rows] @ PQ
+    X[rows] += ((force / step) @ Q.T).astype(np.float32)
+    posterior = (1 / (response[:, None] / n * kappa + 1)).sum(axis=0)
+    x = X[rows]
+    theta = x @ V
+    strength = float(np.square(theta).sum(dtype=np.float64))
+    T, curvature = _response(S, theta + b, blocks.complete)
+    R = S - T
+    return _Statistics(
+        XX=(x.T @ x).astype(np.float64),
+        posterior=posterior,
+        gradient=x.T @ R,
+        residual=R.sum(axis=0),
+        curvature=float(curvature.sum(dtype=np.float64)),
+        response=float(np.square(S).sum(dtype=np.float64) - np.square(T).sum(dtype=np.float64)),
+        log_likelihood=float((np.log1p(S * T) - np.square(S) * np.float32(np.log(2))).sum()),
+        strength=strength,
+    )
+
+
+def _response(S: F32, theta: F32, complete: bool) -> tuple[F32, F32]:
+    """Return tanh θ and tanh θ / θ, zero where a spin is missing."""
+    np.copyto(theta, _NEAR_ZERO, where=np.abs(theta) < _NEAR_ZERO)
+    T: F32 = np.tanh(theta)
+    ratio: F32 = T / theta
+    # Saturated spins in single precision: log(1 + s tanh θ) must stay finite.
+    np.clip(T, -0.999999, 0.999999, out=T)
+    if not complete:
+        observed = S != 0
+        T *= observed
+        ratio *= observed
+    return T, ratio

@@ -1,0 +1,276 @@
+"""All patterns at once, with nothing known: space, patterns, fields, temperature, confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap._threads import one_blas_thread
+from dualtap.recovery.bits import sweep
+from dualtap.recovery.blocks import F32, Blocks
+from dualtap.recovery.factors import Factors
+from dualtap.recovery.posterior import (
+    Posterior,
+    coefficients,
+    confidence_in_space,
+    strong_field_posterior,
+    weak_field_posterior,
+)
+from dualtap.recovery.rotate import row_basis, unmixed
+from dualtap.recovery.search import Start, fill, search
+from dualtap.recovery.space import marginals_explained, pattern_space, static_fields
+from dualtap.recovery.spectrum import Spectrum, spectrum
+from dualtap.recovery.temperature import best_temperature, fit_beta, fit_fields, spectral_beta
+from dualtap.spins import Spins
+
+WEAK = 0.2
+"""Share of the variance that signals explain below which fields are weak: tanh θ is nearly θ."""
+
+_ROTATIONS = 3
+_SAME_ANSWER = 0.95
+_FIELD_GAIN = 1e-3  # nats a spin
+_CHANCE = 5.0  # standard deviations of the overlap with a coin
+_ONE_PATTERN = 0.75  # share of the squared overlaps of a sample
+
+
+class Regime(StrEnum):
+    """What the data look like."""
+
+    NOTHING = "nothing"
+    """No direction stands out of the noise."""
+    WEAK = "weak"
+    """Samples lean on patterns, a little on each."""
+    MIXED = "mixed"
+    """Samples lie deep in states that are mixtures of patterns."""
+    CLUSTERED = "clustered"
+    """Each sample lies near one pattern."""
+
+
+class Recovery(NamedTuple):
+    """What the samples say about the patterns behind them."""
+
+    m: F32
+    """Posterior means of the bits, shape (n_patterns, n_spins)."""
+    beta: float
+    """Given or fitted; NaN if there is neither."""
+    fields: F32
+    """Site fields b, shape (n_spins,); zero unless the data need them."""
+    spectrum: Spectrum
+    regime: Regime
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to recover from, and how."""
+
+    spins: Spins
+    rng: np.random.Generator
+    n_patterns: int | None = None
+    beta: float | None = None
+    start: Start = "auto"
+    effort: int = 1
+
+    def fit_beta(self, Z: F32, fields: NDArray[np.floating]) -> float:
+        """Return β, given or by maximum pseudo-likelihood over samples that lean on patterns."""
+        if self.beta is not None:
+            return self.beta
+        return fit_beta(_leaning(self.spins.values, Z), Z, fields if fields.any() else None)
+
+    def likelihood(self, Z: F32, fields: NDArray[np.floating]) -> float:
+        """Return the greatest pseudo-likelihood that patterns reach at any temperature."""
+        return best_temperature(self.spins.values, Z, fields if fields.any() else None)[1]
+
+
+def recover(task: Task) -> Recovery:
+    """Recover the patterns behind samples, as many as stand out of the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.recovery.joint import Task, recover
+    >>> X = HopfieldModel.random(300, 3, beta=2.0, random_state=0).sample(30, random_state=1)
+    >>> result = recover(Task(as_spins(X), np.random.default_rng(0)))
+    >>> len(result.m), round(result.beta, 1)
+    (3, 2.0)
+    """
+    blocks = Blocks(task.spins)
+    with one_blas_thread():
+        whole = spectrum(blocks, task.rng, task.n_patterns or 1)
+        if task.n_patterns is None and whole.n_signal == 0:
+            return _nothing(blocks, whole, task)
+        if _is_weak(whole, blocks):
+            return _recover_weak(blocks, whole, task)
+        return _recover_strong(blocks, whole, task)
+
+
+def _nothing(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
+    none = np.empty((0, blocks.n_spins), dtype=np.float32)
+    fields = static_fields(blocks)
+    return Recovery(none, np.nan if task.beta is None else task.beta, fields, whole, Regime.NOTHING)
+
+
+def _is_weak(whole: Spectrum, blocks: Blocks) -> bool:
+    excess = whole.values[: whole.n_signal] - whole.edge
+    return bool(np.maximum(excess, 0).sum() < WEAK * blocks.n_samples * blocks.n_spins)
+
+
+def _recover_weak(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
+    """Rotate the signal space in several ways, refine each, keep the likeliest answer."""
+    fields = static_fields(blocks)
+    D = 1 - np.square(np.tanh(fields))
+    if fields.any():
+        whole = spectrum(blocks.minus(np.tanh(fields)), task.rng, task.n_patterns or 1, D)
+    k = task.n_patterns or whole.n_signal
+    if k == 0:
+        return _nothing(blocks, whole, task)
+    u = row_basis(whole.vectors[:k] / np.sqrt(D))
+    best: Posterior | None = None
+    likelihood = -np.inf
+    for rotation in range(_ROTATIONS * task.effort if k > 1 else 1):
+        contrast = ("logcosh", "cube")[rotation % 2]
+        Z = _signs(unmixed(u, int(task.rng.integers(2**31)), contrast))
+        posterior = weak_field_posterior(blocks, Z, fields, task.rng)
+        if best is not None and _agree(best.m, posterior.m):
+            break
+        value = task.likelihood(_signs(posterior.m), fields) if k > 1 else 0.0
+        if value > likelihood:
+            best, likelihood = posterior, value
+    assert best is not None  # the first rotation is always taken
+    beta = _weak_beta(blocks, whole, k, D, task)
+    if np.isnan(beta):
+        beta = task.fit_beta(best.Z, fields)
+    return Recovery(best.m, beta, fields, whole, Regime.WEAK)
+
+
+def _weak_beta(blocks: Blocks, whole: Spectrum, k: int, D: F32, task: Task) -> float:
+    """Return β, given or as the k signals say; a field weakens the response of its site."""
+    if task.beta is not None:
+        return task.beta
+    beta = spectral_beta(
+        whole.values[:k], whole.total, blocks.n_samples, blocks.n_spins, blocks.share
+    )
+    return beta / float(D.mean())
+
+
+def _agree(a: F32, b: F32) -> bool:
+    """Say whether two answers have the same patterns, up to sign and order."""
+    overlap = np.abs(_signs(a) @ _signs(b).T) / a.shape[1]
+    return bool(overlap.max(axis=1).mean() > _SAME_ANSWER)
+
+
+def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
+    """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
+    factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
+    Z = _likeliest_patterns(blocks, factors, task)
+    if not len(Z):
+        return _nothing(blocks, whole, task)
+    Z, fields, beta = _with_fields(blocks, Z, task)
+    if not len(Z):
+        return _nothing(blocks, whole, task)
+    if not _clustered(blocks, Z):
+        m = confidence_in_space(Z, row_basis(factors.V))
+        return Recovery(
+            m, _corrected_beta(blocks, Z, beta, fields, task), fields, whole, Regime.MIXED
+        )
+    if task.n_patterns is None:
+        Z = _supported(blocks, Z)
+    posterior = strong_field_posterior(blocks, Z, beta, fields, task.rng)
+    if posterior.drawn:
+        posterior = _never_worse(blocks, posterior, Z, beta, fields, task)
+        beta = task.fit_beta(posterior.Z, fields)
+    return Recovery(posterior.m, beta, fields, whole, Regime.CLUSTERED)
+
+
+def _likeliest_patterns(blocks: Blocks, factors: Factors, task: Task) -> F32:
+    """Search as often as effort says and return the patterns that make the data likeliest."""
+    best = np.empty((0, blocks.n_spins), dtype=np.float32)
+    likelihood = -np.inf
+    for _ in range(task.effort):
+        found = search(blocks, factors, task.rng, task.start)
+        Z = found.factors.V[: found.n_patterns]
+        if task.n_patterns is not None and len(Z) < task.n_patterns:
+            Z = fill(found, task.n_patterns, task.rng)
+        if task.effort == 1:
+            return Z
+        value = task.likelihood(Z, np.zeros(blocks.n_spins)) if len(Z) else -np.inf
+        if value > likelihood:
+            best, likelihood = Z, value
+    return best
+
+
+def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
+    """Fit site fields if patterns leave the marginals unexplained and data are likelier so."""
+    none = np.zeros(blocks.n_spins, dtype=np.float32)
+    beta = task.fit_beta(Z, none)
+    X = coefficients(blocks, Z, beta)
+    if marginals_explained(blocks, Z, X):
+        return Z, none, beta
+    fitted, fields = fit_fields(task.spins.values, Z)
+    value = task.likelihood(Z, fields)
+    if value < task.likelihood(Z, none) + _FIELD_GAIN:
+        return Z, none, beta
+    constant = X.mean(axis=0) ** 2 > 4 * X.var(axis=0)
+    if task.n_patterns is None and constant.any():
+        # Patterns that do nothing but shift the means are fields, if fields do as well.
+        kept = Z[~constant]
+        rest = kept if len(kept) else np.zeros_like(Z[:1])
+        other, others = fit_fields(task.spins.values, rest)
+        if task.likelihood(rest, others) > value - _FIELD_GAIN:
+            Z, fitted, fields = kept, other, others
+    return Z, fields.astype(np.float32), fitted if task.beta is None else task.beta
+
+
+def _supported(blocks: Blocks, Z: F32) -> F32:
+    """Return the patterns that more than one sample lies near to; one sample proves nothing."""
+    overlap = np.abs(blocks.dot(Z))
+    near = overlap.max(axis=1) > _CHANCE * np.sqrt(blocks.n_observed)
+    several = np.bincount(np.argmax(overlap, axis=1)[near], minlength=len(Z)) > 1
+    return Z[several] if several.any() else Z
+
+
+def _clustered(blocks: Blocks, Z: F32) -> bool:
+    """Say whether a typical sample leans on one pattern, not on many."""
+    square = np.square(blocks.dot(Z) / blocks.n_observed[:, None].astype(np.float32))
+    share = square.max(axis=1) / np.maximum(square.sum(axis=1), 1e-12)
+    return bool(np.median(share) > _ONE_PATTERN)
+
+
+def _corrected_beta(blocks: Blocks, Z: F32, beta: float, fields: F32, task: Task) -> float:
+    """Return β for the bits that follow from Z, if the data are likelier with them.
+
+    Among many patterns wrong bits add up to noise in the field of every spin, and β comes out
+    too small. Turning bits until the samples are likelier corrects β more than the bits.
+    """
+    turned, _ = sweep(blocks, Z, coefficients(blocks, Z, beta), fields)
+    if task.likelihood(turned, fields) <= task.likelihood(Z, fields):
+        return beta
+    return task.fit_beta(turned, fields)
+
+
+def _leaning(X: NDArray[np.int8], Z: F32) -> NDArray[np.int8]:
+    """Return the samples whose largest overlap is more than chance, if they are the most.
+
+    The others carry no pattern, and would make the rest look warmer than they are.
+    """
+    observed = np.maximum(np.count_nonzero(X, axis=1), 1)
+    largest = np.abs(X.astype(np.float32) @ Z.T).max(axis=1)
+    leaning = largest > _CHANCE * np.sqrt(observed)
+    return X[leaning] if leaning.mean() > 0.5 else X
+
+
+def _never_worse(
+    blocks: Blocks, posterior: Posterior, Z: F32, beta: float, fields: F32, task: Task
+) -> Posterior:
+    """Return the drawn posterior, or conditional means if the draws have left the patterns."""
+    if task.likelihood(_signs(posterior.m), fields) >= task.likelihood(Z, fields) - 1e-3:
+        return posterior
+    return Posterior(sweep(blocks, Z, coefficients(blocks, Z, beta), fields)[1], Z, drawn=False)
+
+
+def _signs(m: F32) -> F32:
+    return np.where(m < 0, np.float32(-1), np.float32(1))

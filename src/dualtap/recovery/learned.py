@@ -1,0 +1,266 @@
+"""What follows from recovered patterns: assignments, likelihoods, new samples, a summary."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from dualtap._random import RandomState
+from dualtap._validation import validated_spins
+from dualtap.hopfield import HopfieldModel
+from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
+from dualtap.recovery.joint import Regime
+from dualtap.recovery.reasons import distance, phase
+from dualtap.spins import Spins
+
+_SMALLEST_OVERLAP = 1e-3
+
+
+class Assignment(NamedTuple):
+    """The state each sample is nearest to: ``sign[:, None] * patterns_[label]``.
+
+    Without patterns the label is -1.
+    """
+
+    label: NDArray[np.int64]
+    sign: NDArray[np.int64]
+    overlap: NDArray[np.float64]
+
+
+class LearnedPatterns(
+    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+):
+    """The part of :class:`dualtap.DualTAP` that needs no more than what was learned."""
+
+    patterns_: NDArray[np.int8]
+    magnetizations_: NDArray[np.floating]
+    n_patterns_: int
+    beta_: float
+    fields_: NDArray[np.float64]
+    weights_: NDArray[np.float64]
+    labels_: NDArray[np.int64]
+    regime_: str
+    reason_: str
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the overlap of every sample with every pattern, in [-1, 1].
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+
+        Returns
+        -------
+        array of shape (n_samples, n_patterns)
+            Means over the observed entries.
+        """
+        check_is_fitted(self)
+        return self._overlaps(validated_spins(self, X))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the index of the pattern nearest to each sample, in absolute overlap.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+
+        Returns
+        -------
+        array of shape (n_samples,), int
+            -1 everywhere if no pattern was found.
+        """
+        return self.assign(X).label
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        r"""Return the probability that a sample belongs to each pattern or its negative.
+
+        Each pattern stands for two states :math:`\pm\zeta^\mu` in which spins are independent with
+        field :math:`x_\mu = \beta r_\mu`, r the typical overlap of the training samples nearest to
+        it, and has its share of the samples as prior:
+        :math:`P(\mu | s) \propto w_\mu \cosh(x_\mu\, \zeta^\mu \cdot s) / \cosh(x_\mu)^N`.
+        Where samples do not cluster around patterns the answer is accordingly undecided.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+
+        Returns
+        -------
+        array of shape (n_samples, n_patterns)
+            Rows add up to one.
+        """
+        check_is_fitted(self)
+        spins = validated_spins(self, X)
+        o = self._overlaps(spins)
+        if not self.n_patterns_:
+            return o
+        n = np.count_nonzero(spins.values, axis=1)[:, None]
+        x = self.beta_ * np.maximum(self._typical_overlaps, _SMALLEST_OVERLAP)
+        with np.errstate(divide="ignore"):  # a pattern that no training sample is nearest to
+            log_weights = np.log(self.weights_)
+        field = np.abs(n * o * x)
+        log_cosh = field + np.log1p(np.exp(-2 * field))
+        result: NDArray[np.float64] = softmax(
+            log_weights + log_cosh - n * np.logaddexp(x, -x), axis=1
+        )
+        return result
+
+    def assign(self, X: Any) -> Assignment:
+        """Return the nearest pattern of each sample with its sign and overlap.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+
+        Returns
+        -------
+        Assignment
+            ``label``, ``sign`` (-1 where the sample is nearer to the negative) and ``overlap``,
+            each of shape (n_samples,).
+        """
+        check_is_fitted(self)
+        return self._assign(validated_spins(self, X))
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return the mean log pseudo-likelihood per spin of X under the recovered model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+        y : ignored
+
+        Returns
+        -------
+        float
+            -log 2 for a fair coin, 0 for certainty.
+        """
+        check_is_fitted(self)
+        return pseudo_likelihood(validated_spins(self, X).values, *self._model())
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the mean log pseudo-likelihood per spin of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Low for samples unlike the training data.
+        """
+        check_is_fitted(self)
+        return sample_pseudo_likelihoods(validated_spins(self, X).values, *self._model())
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.int8]:
+        """Draw new samples from the Hopfield model of the recovered patterns.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState, Generator or None
+
+        Returns
+        -------
+        array of shape (n_samples, n_spins), int8 ±1
+        """
+        check_is_fitted(self)
+        if not self.n_patterns_:
+            raise ValueError("no pattern was found in the data, so there is nothing to sample from")
+        model = HopfieldModel(*self._model())
+        return model.sample(n_samples, random_state=random_state)
+
+    def summary(self) -> str:
+        """Return what was found in a few lines: how many, which phase, how far above threshold.
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
+        >>> print(dt.DualTAP(random_state=0).fit(teacher.sample(50, random_state=1)).summary())
+        5 patterns, β = 2: what they leave of the data is noise, or not ±1
+        phase: each sample lies near one pattern (retrieval)
+        samples: 10 for each pattern
+        bits: mean |m| 1.000, 0 of 2500 unsure (|m| < 0.8)
+        """
+        check_is_fitted(self)
+        if not self.n_patterns_:
+            return f"no pattern: {self.reason_}"
+        regime = Regime(self.regime_)
+        sure = np.abs(self.magnetizations_)
+        found = "1 pattern" if self.n_patterns_ == 1 else f"{self.n_patterns_} patterns"
+        lines = [
+            f"{found}, β = {self.beta_:.3g}" + (f": {self.reason_}" if self.reason_ else ""),
+            f"phase: {phase(regime)}",
+            f"samples: {self._distance()}",
+            f"bits: mean |m| {sure.mean():.3f}, {(sure < 0.8).sum()} of {sure.size} unsure "
+            "(|m| < 0.8)",
+        ]
+        if self.fields_.any():
+            size = np.sqrt(np.mean(np.square(self.fields_)))
+            lines.append(
+                f"fields: spins have means of their own, root mean square field {size:.2g}"
+            )
+        return "\n".join(lines)
+
+    def _distance(self) -> str:
+        regime = Regime(self.regime_)
+        n_spins = self.patterns_.shape[1]
+        return distance(regime, self.beta_, self.weights_, len(self.labels_), n_spins)
+
+    def _model(self) -> tuple[NDArray[np.int8], float, NDArray[np.float64] | None]:
+        """Return patterns, β and fields; a single empty pattern where there is none."""
+        fields = self.fields_ if self.fields_.any() else None
+        if not self.n_patterns_:
+            return np.zeros((1, self.patterns_.shape[1]), dtype=np.int8), 1.0, fields
+        return self.patterns_, self.beta_, fields
+
+    def _overlaps(self, spins: Spins) -> NDArray[np.float64]:
+        observed = np.maximum(np.count_nonzero(spins.values, axis=1), 1)
+        products = spins.values.astype(np.float32) @ self.patterns_.T.astype(np.float32)
+        result: NDArray[np.float64] = products.astype(np.float64) / observed[:, None]
+        return result
+
+    def _assign(self, spins: Spins) -> Assignment:
+        if not self.n_patterns_:
+            n = spins.n_samples
+            return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n))
+        o = self._overlaps(spins)
+        label = np.argmax(np.abs(o), axis=1)
+        chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
+        return Assignment(label, np.where(chosen < 0, -1, 1), np.abs(chosen))
+
+    def _learn_assignments(self, spins: Spins) -> None:
+        """Set labels, shares and typical overlaps from the training samples."""
+        assignment = self._assign(spins)
+        self.labels_ = assignment.label
+        counts = np.bincount(self.labels_[self.labels_ >= 0], minlength=self.n_patterns_)
+        self.weights_ = counts / spins.n_samples
+        totals = np.bincount(
+            self.labels_[self.labels_ >= 0],
+            assignment.overlap[self.labels_ >= 0],
+            minlength=self.n_patterns_,
+        )
+        self._typical_overlaps = totals / np.maximum(counts, 1)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "labels_")
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_patterns_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,160 @@
+"""The patterns of a factor model: candidates, the surest of them, and the model fitted anew."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.recovery.bits import sweep
+from dualtap.recovery.blocks import F32, Blocks
+from dualtap.recovery.factors import Factors, iterate
+from dualtap.recovery.rotate import (
+    depth,
+    independent,
+    polish,
+    row_basis,
+    spurious_depth,
+    unmixed,
+)
+
+Start = Literal["auto", "spectral", "samples", "random"]
+
+_MOST_ROTATED = 80  # components that a rotation over a thousand sites can tell apart
+_ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
+_ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
+_MARGIN = 0.05  # by which a pattern lies deeper than the deepest of spurious vectors
+_NEW = 0.5  # share of a vector that patterns found before must leave unexplained
+_MOST_IN_VAIN = 2
+_TRIES = 4  # samples or random vectors for each dimension
+
+
+class Found(NamedTuple):
+    """Patterns found in a factor model."""
+
+    factors: Factors
+    """With the patterns as first rows of V."""
+    n_patterns: int
+    """Rows of V that are patterns."""
+
+
+def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: Start) -> Found:
+    """Find the patterns of a factor model, as many as there are, the surest first.
+
+    Candidates are the rotations of what no pattern explains yet to independent components, and
+    samples that patterns explain least, both polished within the space. If they explain every
+    dimension, all are taken; if not, the deepest ones become patterns, the model is fitted again
+    with them, and the rest is searched anew.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    factors : Factors
+        Its V spans the space to search.
+    rng : Generator
+    start : {"auto", "spectral", "samples", "random"}
+        Where candidates come from.
+
+    Returns
+    -------
+    Found
+    """
+    k, n_spins = factors.V.shape
+    spurious = spurious_depth(k, n_spins, rng)
+    Z = np.empty((0, n_spins), dtype=np.float32)
+    in_vain = 0
+    while len(Z) < k and in_vain <= _MOST_IN_VAIN:
+        u = row_basis(factors.V)
+        pool = polish(_candidates(blocks, u, Z, rng, start), u)
+        found = _deepest(pool, u, Z, len(u), spurious)
+        in_vain = in_vain + 1 if len(found) == len(Z) else 0
+        if len(found) == len(Z):
+            continue
+        if not len(Z) and len(found) == len(u):
+            return Found(factors._replace(V=found), len(found))
+        factors = _refit(blocks, factors, found, u)
+        Z = factors.V[: len(found)]
+    return Found(factors, len(Z))
+
+
+def fill(found: Found, n_patterns: int, rng: np.random.Generator) -> F32:
+    """Return as many patterns as asked for; the unsure ones come last."""
+    V, n = found.factors.V, found.n_patterns
+    rest = V[n:]
+    if not len(rest):
+        return V
+    pool = np.concatenate([unmixed(row_basis(rest), int(rng.integers(2**31))), rest])
+    pool = np.where(pool < 0, np.float32(-1), np.float32(1))
+    order = np.concatenate([np.full(n, 2.0), depth(pool, row_basis(V))])
+    return independent(np.concatenate([V[:n], pool]), order, n_patterns, new=0.05)
+
+
+def _candidates(
+    blocks: Blocks,
+    u: F32,
+    Z: F32,
+    rng: np.random.Generator,
+    start: Start,
+) -> F32:
+    """Return starting vectors over sites."""
+    rest: NDArray[np.floating] = u
+    if len(Z):
+        Q = row_basis(Z)
+        rest = u - (u @ Q.T) @ Q
+        rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
+    candidates: list[NDArray[np.floating]] = []
+    if start in ("auto", "spectral") and len(rest) <= _MOST_ROTATED:
+        contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
+        candidates += [unmixed(rest, int(rng.integers(2**31)), name) for name in contrasts]
+    if start == "samples" or (start == "auto" and (len(Z) or len(rest) > _MOST_ROTATED)):
+        n = min(blocks.n_samples, _TRIES * len(u))
+        candidates.append(_least_explained(blocks, Z, n, rng) @ rest.T @ rest)
+    if start == "random":
+        candidates.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
+    pool = np.concatenate(candidates)
+    result: F32 = np.where(pool < 0, np.float32(-1), np.float32(1))
+    return result
+
+
+def _least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:
+    """Return n samples among those that the patterns explain least."""
+    chosen = rng.permutation(blocks.n_samples)
+    if len(Z):
+        best = np.abs(blocks.dot(Z)).max(axis=1)[chosen] / blocks.n_observed[chosen]
+        chosen = chosen[np.argsort(best, kind="stable")][: 2 * n]
+        chosen = rng.permutation(chosen)
+    result: F32 = blocks.S[chosen[:n]]
+    return result
+
+
+def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:
+    """Return the patterns Z and those of the pool that are beyond doubt."""
+    d = depth(pool, u)
+    if not len(Z):
+        everything = independent(pool[d > spurious], d[d > spurious], most, new=0.2)
+        if len(everything) == most and depth(everything, u).min() >= _ALL_AT_ONCE * d.max():
+            return everything
+        allowed = d > spurious + _MARGIN
+    else:
+        Q = row_basis(Z)
+        allowed = (1 - depth(pool, Q) > _NEW) & (d > spurious + _MARGIN)
+    if not allowed.any():
+        return Z
+    allowed &= d >= _ONE_BY_ONE * d[allowed].max()
+    order = np.concatenate([np.full(len(Z), 2.0), d[allowed]])
+    return independent(np.concatenate([Z, pool[allowed]]), order, most, _NEW)
+
+
+def _refit(blocks: Blocks, factors: Factors, Z: F32, u: F32) -> Factors:
+    """Return the model with the patterns as first vectors and free ones for the rest."""
+    n_patterns, n_spins = Z.shape
+    Q = row_basis(Z)
+    rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2][: len(u) - n_patterns]
+    V = np.concatenate([Z, 0.3 * np.sqrt(n_spins) * rest]).astype(np.float32)
+    # The same θ in the new basis: x V' = x' V'.
+    X = (factors.X @ (factors.V @ np.linalg.pinv(V.astype(np.float64)))).astype(np.float32)
+    prior = (X.T @ X / len(X)).astype(np.float64)
+    factors = iterate(blocks, factors._replace(V=V, X=X, prior=prior), 2, n_fixed=n_patterns)
+    V, _ = sweep(blocks, factors.V, factors.X, factors.fields, n_bits=n_patterns)
+    return iterate(blocks, factors._replace(V=V), 2, n_fixed=n_patterns)

@@ -1,0 +1,165 @@
+"""The linear space that the patterns span: how many dimensions, and which."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
+
+from dualtap.recovery.blocks import F32, Blocks
+from dualtap.recovery.factors import Factors, iterate, start_factors
+from dualtap.recovery.spectrum import (
+    SMALL,
+    Spectrum,
+    balanced,
+    count_signals,
+    deviates,
+    noise_edge,
+)
+
+_GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
+_NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
+_FACTOR_STEPS = 6
+_RANK_ROUNDS = 8
+_RESIDUAL_RANK = 32
+_BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
+
+
+def pattern_space(
+    blocks: Blocks, whole: Spectrum, rng: np.random.Generator, n_patterns: int | None
+) -> Factors:
+    """Return the factor model that leaves nothing but noise, or the one of given rank.
+
+    A gap in the spectrum that ends at the noise settles the rank. Otherwise the model grows by
+    as many vectors as stand out of its residual, scaled to unit variance, until none does: the
+    law of noise holds for such residuals in every phase, while for the samples themselves it
+    holds only where fields are weak.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    whole : Spectrum
+        Of the samples.
+    rng : Generator
+    n_patterns : int, optional
+
+    Returns
+    -------
+    Factors
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.space import pattern_space
+    >>> from dualtap.recovery.spectrum import spectrum
+    >>> X = HopfieldModel.random(300, 3, beta=1.2, random_state=0).sample(500, random_state=1)
+    >>> blocks, rng = Blocks(as_spins(X)), np.random.default_rng(0)
+    >>> len(pattern_space(blocks, spectrum(blocks, rng), rng, None).V)
+    3
+    """
+    if n_patterns is not None:
+        return _fitted(blocks, whole, n_patterns)
+    # Near full rank the values of noise fall to zero, and their ratios mean nothing.
+    values = whole.values[: min(whole.n_signal, 3 * min(blocks.S.shape) // 4) + 1]
+    ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
+    k = int(np.argmax(ratio)) + 1 if len(ratio) else 1
+    if len(ratio) and ratio[k - 1] > _GAP * (1 + _height(whole, k, blocks) / _NEAR_EDGE) ** 2:
+        return start_factors(blocks, _vectors(blocks, whole, k))
+    most = max(1, min(whole.n_signal, min(blocks.S.shape) // 2))
+    for _ in range(_RANK_ROUNDS):
+        factors = _fitted(blocks, whole, k)
+        missing = n_missing(blocks, factors, rng)
+        if missing == 0 or k == most:
+            break
+        k = min(k + missing, most)
+    return factors
+
+
+def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int:
+    """Count the signals in what a factor model leaves of the samples."""
+    T = np.tanh(factors.X @ factors.V + factors.fields)
+    if not blocks.complete:
+        T *= blocks.S != 0
+    W = balanced(blocks.S - T, np.square(blocks.S) - np.square(T))
+    total = float(np.einsum("ai,ai->", W, W))
+    n_samples, n_spins = W.shape
+    values = _squared_singular_values(W, rng)
+    t = deviates(values, total, n_samples, n_spins, n_removed=len(factors.V))
+    return count_signals(t)
+
+
+def static_fields(blocks: Blocks) -> F32:
+    """Return the fields that explain the mean of the samples; zero if noise or a pattern does.
+
+    For data without clusters, which have no other mean than that of their fields. If all fields
+    have the same size, they are a pattern.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.space import static_fields
+    >>> rng = np.random.default_rng(0)
+    >>> b = rng.uniform(-0.5, 0.5, size=200)
+    >>> X = np.where(rng.random((1000, 200)) < 1 / (1 + np.exp(-2 * b)), 1, -1)
+    >>> bool(np.corrcoef(b, static_fields(Blocks(as_spins(X))))[0, 1] > 0.98)
+    True
+    """
+    observed = np.maximum(np.square(blocks.S).sum(axis=0), 1)
+    mean = blocks.S.sum(axis=0) / observed
+    signal = np.square(mean) - 1 / observed
+    # Patterns that fluctuate move the mean as well, but by no more than noise does.
+    significant = float((signal * observed).mean()) > 1 + 5 * np.sqrt(2 / blocks.n_spins)
+    binary = _BINARY * float(signal.mean()) < float(np.abs(mean).mean() ** 2)
+    if binary or not significant:
+        return np.zeros(blocks.n_spins, dtype=np.float32)
+    fields: F32 = np.arctanh(np.clip(mean, -0.98, 0.98)).astype(np.float32)
+    return fields
+
+
+def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
+    """Test whether the mean of every spin is what vectors and coefficients make of it."""
+
+    def sums(rows: slice) -> tuple[F32, F32]:
+        S = blocks.S[rows]
+        T = np.tanh(X[rows] @ V)
+        if not blocks.complete:
+            T *= S != 0
+        return (S - T).sum(axis=0), (np.square(S) - np.square(T)).sum(axis=0)
+
+    residual, variance = np.sum(blocks.map(sums), axis=0)
+    chi_square = float(np.mean(np.square(residual) / np.maximum(variance, 1e-3)))
+    return bool(chi_square < 1 + 6 * np.sqrt(2 / blocks.n_spins))
+
+
+def _vectors(blocks: Blocks, whole: Spectrum, k: int) -> F32:
+    vectors: F32 = np.float32(np.sqrt(blocks.n_spins)) * whole.vectors[:k]
+    return vectors
+
+
+def _fitted(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
+    factors = start_factors(blocks, _vectors(blocks, whole, k))
+    return iterate(blocks, factors, _FACTOR_STEPS)
+
+
+def _height(whole: Spectrum, k: int, blocks: Blocks) -> float:
+    """Return how far the value after the first k lies above the noise edge, relative to it."""
+    if k >= len(whole.deviates):
+        return 0.0
+    centre, width = noise_edge(max(blocks.n_samples - k, 1), max(blocks.n_spins - k, 1))
+    return max(float(whole.deviates[k]) * width / centre, 0.0)
+
+
+def _squared_singular_values(W: F32, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return all of them, or the largest of a large matrix."""
+    if min(W.shape) > SMALL:
+        seed = int(rng.integers(2**31))
+        sigma = randomized_svd(W, _RESIDUAL_RANK, n_iter=4, random_state=seed)[1]
+        squares: NDArray[np.float64] = np.square(sigma.astype(np.float64))
+        return squares
+    G = W @ W.T if len(W) < W.shape[1] else W.T @ W
+    values: NDArray[np.float64] = np.linalg.eigvalsh(G.astype(np.float64))[::-1]
+    return np.maximum(values, 0)

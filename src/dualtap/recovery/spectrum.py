@@ -1,0 +1,207 @@
+r"""How many directions of the data stand out of noise.
+
+The singular values of a matrix of independent entries of unit variance end at the edge of the
+Marchenko–Pastur law, :math:`\sqrt M + \sqrt N`, and the largest one fluctuates around it by the
+law of Tracy and Widom. What lies above is signal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
+
+from dualtap.recovery.blocks import F32, Blocks
+
+LEVEL = 1.0
+"""Tracy–Widom deviate above which data are not noise: coins exceed it in 3 to 4 % of data sets."""
+NEXT_LEVEL = 2.0
+"""The same for every direction after the first: 1 %, for there are many of them."""
+
+SMALL = 1200
+"""Largest matrix whose spectrum is computed whole."""
+_FIRST_RANK = 64
+_SINKHORN_ROUNDS = 10
+
+
+class Spectrum(NamedTuple):
+    """The leading singular directions of the data, and which of them are signal."""
+
+    values: NDArray[np.float64]
+    """Squared singular values, descending, shape (k,)."""
+    vectors: F32
+    """Their directions over sites, orthonormal rows, shape (k, n_spins)."""
+    deviates: NDArray[np.float64]
+    """How far each lies above the noise edge, in widths of its fluctuations, shape (k,)."""
+    total: float
+    """Sum of all squared singular values."""
+    edge: float
+    """The largest squared singular value to expect of noise alone."""
+    n_signal: int
+    """Leading directions above the noise."""
+
+    def relative(self, most: int = 200) -> NDArray[np.float64]:
+        """Return the leading values over the noise edge."""
+        return self.values[:most] / self.edge
+
+
+def noise_edge(n_samples: float, n_spins: float) -> tuple[float, float]:
+    r"""Return centre and width of the largest squared singular value of pure noise.
+
+    .. math:: \mu = (\sqrt M + \sqrt N)^2, \qquad
+              \sigma = (\sqrt M + \sqrt N)\,(1/\sqrt M + 1/\sqrt N)^{1/3}.
+
+    Examples
+    --------
+    >>> from dualtap.recovery.spectrum import noise_edge
+    >>> noise_edge(100, 400)
+    (900.0, 15.9...)
+    """
+    a, b = np.sqrt(n_samples), np.sqrt(n_spins)
+    return float((a + b) ** 2), float((a + b) * (1 / a + 1 / b) ** (1 / 3))
+
+
+def deviates(
+    values: NDArray[np.float64], total: float, n_samples: int, n_spins: int, n_removed: int = 0
+) -> NDArray[np.float64]:
+    r"""Return by how many widths each squared singular value exceeds the noise edge.
+
+    The noise variance is what the values up to and including the k-th leave of the total, so that
+    earlier signals do not hide later ones (Kritchman and Nadler):
+    :math:`t_k = (\lambda_k / \hat\sigma_k^2 - \mu_k) / \sigma_k`, with M and N reduced by the
+    number of directions in front.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+        Descending.
+    total : float
+        Sum of all squared singular values.
+    n_samples, n_spins : int
+    n_removed : int
+        Directions taken out of the data before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.spectrum import deviates
+    >>> S = np.random.default_rng(0).choice([-1.0, 1.0], size=(100, 300))
+    >>> values = np.linalg.svd(S, compute_uv=False) ** 2
+    >>> bool(deviates(values[:3], S.size, 100, 300).max() < 1.1)
+    True
+    """
+    k = np.arange(len(values))
+    m = np.maximum(n_samples - n_removed - k, 1)
+    n = np.maximum(n_spins - n_removed - k, 1)
+    rest = np.maximum(total - np.cumsum(values), 1e-9 * total)
+    variance = rest / (np.maximum(m - 1, 1) * np.maximum(n - 1, 1))
+    edges = np.array([noise_edge(*shape) for shape in zip(m, n, strict=True)]).reshape(-1, 2)
+    result: NDArray[np.float64] = (values / variance - edges[:, 0]) / edges[:, 1]
+    return result
+
+
+def spectrum(
+    blocks: Blocks,
+    rng: np.random.Generator,
+    n_least: int = 1,
+    variance: F32 | None = None,
+) -> Spectrum:
+    """Return the singular directions of the samples that stand out of noise.
+
+    Samples and sites with more missing entries count less, so that all have the same noise.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rng : Generator
+    n_least : int
+        Directions to return at least.
+    variance : array of shape (n_spins,), optional
+        Of the noise at each site; 1 when not given. The directions are those of the samples
+        divided by its root.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.spectrum import spectrum
+    >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
+    >>> spectrum(Blocks(as_spins(X)), np.random.default_rng(0)).n_signal
+    4
+    """
+    S = blocks.S if blocks.complete else balanced(blocks.S, blocks.S != 0)
+    if variance is not None:
+        S = (S / np.sqrt(variance)).astype(np.float32)
+    total = float(np.einsum("ai,ai->", S, S))
+    most = min(S.shape)
+    rank = most if most <= SMALL else max(_FIRST_RANK, 2 * n_least)
+    while True:
+        values, vectors = _leading(S, min(rank, most), rng)
+        t = deviates(values, total, *S.shape)
+        n_signal = count_signals(t)
+        if n_signal < len(values) or rank >= most:
+            break
+        rank *= 2
+    k = min(max(n_signal, n_least), len(values))
+    return Spectrum(values, vectors[:k], t, total, noise_edge(*S.shape)[0], n_signal)
+
+
+def count_signals(t: NDArray[np.float64]) -> int:
+    """Return how many leading deviates lie above ``LEVEL`` and ``NEXT_LEVEL``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.spectrum import count_signals
+    >>> count_signals(np.array([9.0, 4.0, 1.5, 7.0])), count_signals(np.array([1.5, 1.5]))
+    (2, 1)
+    """
+    above = t > np.where(np.arange(len(t)) == 0, LEVEL, NEXT_LEVEL)
+    return len(t) if above.all() else int(np.argmin(above))
+
+
+def balanced(residual: F32, variance: NDArray[np.floating] | NDArray[np.bool_]) -> F32:
+    """Scale rows and columns so that the noise of each has unit variance on average.
+
+    Parameters
+    ----------
+    residual : array of shape (n_samples, n_spins)
+    variance : array of the same shape
+        Variances of its entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.spectrum import balanced
+    >>> balanced(np.array([[2.0, 2.0], [4.0, 4.0]]), np.array([[4.0, 4.0], [16.0, 16.0]]))
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    n_rows, n_columns = residual.shape
+    D = variance.astype(np.float32)
+    row, column = np.ones(n_rows, np.float32), np.ones(n_columns, np.float32)
+    tiny = np.float32(1e-6)
+    for _ in range(_SINKHORN_ROUNDS):
+        row = n_columns / np.maximum(D @ column, tiny * n_columns)
+        column = n_rows / np.maximum(row @ D, tiny * n_rows)
+    result: F32 = residual * np.sqrt(row)[:, None] * np.sqrt(column)
+    return result
+
+
+def _leading(S: F32, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
+    """Return squared singular values and right singular vectors, the largest first."""
+    n_samples, n_spins = S.shape
+    if min(S.shape) > SMALL:
+        seed = int(rng.integers(2**31))
+        _, sigma, Vt = randomized_svd(S, rank, n_iter=4, random_state=seed, flip_sign=False)
+        return sigma.astype(np.float64) ** 2, Vt.astype(np.float32)
+    if n_spins <= n_samples:
+        w, V = np.linalg.eigh((S.T @ S).astype(np.float64))
+        return np.maximum(w[::-1], 0), V.T[::-1].astype(np.float32)
+    w, U = np.linalg.eigh((S @ S.T).astype(np.float64))
+    Vt = U.T[::-1].astype(np.float32) @ S
+    Vt /= np.maximum(np.linalg.norm(Vt, axis=1, keepdims=True), 1e-6)
+    return np.maximum(w[::-1], 0), Vt

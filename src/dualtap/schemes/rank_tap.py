@@ -1,0 +1,146 @@
+"""TAP equations for all patterns at once: coupled students of one joint posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.couplings import FloatArray
+from dualtap.schemes._base import DampsOnlyM, StepInfo, mean_change
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+
+_INNER_ROUNDS = 3
+
+
+class Products(Protocol):
+    """What the iteration asks of the samples."""
+
+    n_samples: int
+    n_spins: int
+
+    def dot(self, V: F32) -> F32:
+        """Return S Vᵀ."""
+
+    def transposed_dot(self, X: F32) -> F32:
+        """Return Xᵀ S."""
+
+
+class RankTAPState(NamedTuple):
+    """One student that holds the magnetizations of all patterns."""
+
+    m: FloatArray
+    """Shape (1, n_patterns · n_spins)."""
+    prior: FloatArray
+    """Covariance of the coefficients of a sample, shape (1, n_patterns, n_patterns)."""
+
+
+class SitePosterior(NamedTuple):
+    """The posterior of the bits z of site i, ∝ exp(F_i·z - ½ D_i zᵀ L z)."""
+
+    F: F32
+    """Shape (n_patterns, n_spins)."""
+    L: F64
+    """Shape (n_patterns, n_patterns)."""
+
+
+class _Coefficients(NamedTuple):
+    C: FloatArray
+    prior: FloatArray
+    sites: SitePosterior
+
+
+@dataclass(frozen=True)
+class RankTAP(DampsOnlyM):
+    r"""Parallel TAP update of P coupled students, for weak fields.
+
+    Sample a has coefficients :math:`x_a \sim N(0, \Sigma)` and spins
+    :math:`s_i^a = x_a \cdot \zeta_i + \text{noise}` of variance :math:`D_i`. With
+    :math:`K = \sum_i D_i m_i m_i^\top` and :math:`U` the diagonal of
+    :math:`\sum_i D_i (1 - m_i^2)`,
+
+    .. math::
+        x_a &= (\Sigma^{-1} + K + U)^{-1} \sum_i s_i^a m_i, \qquad
+        C = (\Sigma^{-1} + K)^{-1}, \qquad L = \sum_a x_a x_a^\top, \\
+        m_i' &= \tanh(F_i - D_i L^{\mathrm{off}} m_i), \qquad
+        F_i = \sum_a x_a s_i^a - D_i M C\, m_i,
+
+    and :math:`\Sigma' = L/M + C`. L couples the patterns at a site, as :math:`-M \log Z` couples
+    the students. For one pattern and :math:`1/\Sigma = N/\beta - N` this is
+    :class:`dualtap.schemes.TAP`: C is then its reaction term.
+
+    Parameters
+    ----------
+    samples : Products
+        The centred samples S, with zeros for missing entries.
+    n_patterns : int
+    D : array of shape (n_spins,)
+        Variance of the spins given their fields; 1 without fields.
+    share : float
+        Share of the entries that were observed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.schemes.rank_tap import RankTAP
+    >>> from dualtap.solve import solve
+    >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
+    >>> samples = Blocks(as_spins(teacher.sample(600, random_state=1)))
+    >>> tap = RankTAP(samples, 2, np.ones(300, np.float32))
+    >>> start = teacher.patterns.reshape(1, -1).astype(np.float32)
+    >>> m = solve(tap, start, damping="auto", max_iter=100).magnetizations.reshape(2, 300)
+    >>> bool((np.sign(m) == teacher.patterns).mean() > 0.95)
+    True
+    """
+
+    samples: Products
+    n_patterns: int
+    D: F32
+    share: float = 1.0
+
+    def init(self, m: FloatArray) -> RankTAPState:
+        """Start at ``m``, shape (1, n_patterns · n_spins), near ±1."""
+        n, P = self.samples.n_spins * self.share, self.n_patterns
+        x = self.samples.dot(np.where(self._rows(m) < 0, -1, 1).astype(np.float32)) / n
+        second = x.T.astype(np.float64) @ x / self.samples.n_samples
+        w, V = np.linalg.eigh(second - np.eye(P) / n)
+        prior = (V * np.maximum(w, 0.3 / n)) @ V.T
+        return RankTAPState(m, prior[None])
+
+    def step(self, state: RankTAPState) -> tuple[RankTAPState, StepInfo]:
+        """Update coefficients, prior, and all bits."""
+        C, prior, sites = self._coefficients(state)
+        off = (sites.L - np.diag(np.diag(sites.L))).astype(np.float32)
+        new: FloatArray = self._rows(state.m)
+        for _ in range(_INNER_ROUNDS):
+            new = (new + np.tanh(sites.F - self.D * (off @ new))) / 2
+        flat = new.reshape(1, -1)
+        stiffness = self.share * self.samples.n_samples * np.linalg.eigvalsh(C)[-1:]
+        info = StepInfo(mean_change(flat, state.m), stiffness, np.zeros(1, dtype=np.bool_))
+        return RankTAPState(flat, prior[None]), info
+
+    def sites(self, state: RankTAPState) -> SitePosterior:
+        """Return the posterior of the bits of every site."""
+        return self._coefficients(state).sites
+
+    def _rows(self, m: FloatArray) -> F32:
+        rows: F32 = m.reshape(self.n_patterns, -1).astype(np.float32)
+        return rows
+
+    def _coefficients(self, state: RankTAPState) -> _Coefficients:
+        m, M = self._rows(state.m), self.samples.n_samples
+        precision = np.linalg.inv(state.prior[0])
+        K = self.share * ((self.D * m) @ m.T).astype(np.float64)
+        U = self.share * np.diag((1 - np.square(m)) @ self.D)
+        C = np.linalg.inv(precision + K)
+        x: Any = self.samples.dot(m) @ np.linalg.inv(precision + K + U).astype(np.float32)
+        L = x.T.astype(np.float64) @ x
+        F = self.samples.transposed_dot(x)
+        F -= self.share * self.D * ((M * C).astype(np.float32) @ m)
+        return _Coefficients(C, L / M + C, SitePosterior(F, self.share * L))
