@@ -21,7 +21,7 @@ from dualtap.recovery.history import History, signs
 from dualtap.recovery.joint import Regime, Task, recover
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.reasons import reason
-from dualtap.recovery.search import Start
+from dualtap.recovery.starts import Start
 from dualtap.recovery.stopping import kink
 from dualtap.recovery.temperature import fit_beta
 from dualtap.spins import Spins

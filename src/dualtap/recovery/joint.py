@@ -21,9 +21,10 @@ from dualtap.recovery.posterior import (
     weak_field_posterior,
 )
 from dualtap.recovery.rotate import row_basis, unmixed
-from dualtap.recovery.search import Start, fill, search
+from dualtap.recovery.search import fill, search
 from dualtap.recovery.space import marginals_explained, pattern_space, static_fields
 from dualtap.recovery.spectrum import Spectrum, spectrum
+from dualtap.recovery.starts import Start
 from dualtap.recovery.temperature import best_temperature, fit_beta, fit_fields, spectral_beta
 from dualtap.spins import Spins
 

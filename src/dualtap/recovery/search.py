@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualtap.recovery.bits import sweep
 from dualtap.recovery.blocks import F32, Blocks
@@ -18,16 +17,13 @@ from dualtap.recovery.rotate import (
     spurious_depth,
     unmixed,
 )
+from dualtap.recovery.starts import Start, candidates
 
-Start = Literal["auto", "spectral", "samples", "random"]
-
-_MOST_ROTATED = 80  # components that a rotation over a thousand sites can tell apart
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
 _MARGIN = 0.05  # by which a pattern lies deeper than the deepest of spurious vectors
 _NEW = 0.5  # share of a vector that patterns found before must leave unexplained
 _MOST_IN_VAIN = 2
-_TRIES = 4  # samples or random vectors for each dimension
 
 
 class Found(NamedTuple):
@@ -66,7 +62,7 @@ def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: St
     in_vain = 0
     while len(Z) < k and in_vain <= _MOST_IN_VAIN:
         u = row_basis(factors.V)
-        pool = polish(_candidates(blocks, u, Z, rng, start), u)
+        pool = polish(candidates(blocks, u, Z, rng, start), u)
         found = _deepest(pool, u, Z, len(u), spurious)
         in_vain = in_vain + 1 if len(found) == len(Z) else 0
         if len(found) == len(Z):
@@ -88,44 +84,6 @@ def fill(found: Found, n_patterns: int, rng: np.random.Generator) -> F32:
     pool = np.where(pool < 0, np.float32(-1), np.float32(1))
     order = np.concatenate([np.full(n, 2.0), depth(pool, row_basis(V))])
     return independent(np.concatenate([V[:n], pool]), order, n_patterns, new=0.05)
-
-
-def _candidates(
-    blocks: Blocks,
-    u: F32,
-    Z: F32,
-    rng: np.random.Generator,
-    start: Start,
-) -> F32:
-    """Return starting vectors over sites."""
-    rest: NDArray[np.floating] = u
-    if len(Z):
-        Q = row_basis(Z)
-        rest = u - (u @ Q.T) @ Q
-        rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
-    candidates: list[NDArray[np.floating]] = []
-    if start in ("auto", "spectral") and len(rest) <= _MOST_ROTATED:
-        contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
-        candidates += [unmixed(rest, int(rng.integers(2**31)), name) for name in contrasts]
-    if start == "samples" or (start == "auto" and (len(Z) or len(rest) > _MOST_ROTATED)):
-        n = min(blocks.n_samples, _TRIES * len(u))
-        candidates.append(_least_explained(blocks, Z, n, rng) @ rest.T @ rest)
-    if start == "random":
-        candidates.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
-    pool = np.concatenate(candidates)
-    result: F32 = np.where(pool < 0, np.float32(-1), np.float32(1))
-    return result
-
-
-def _least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:
-    """Return n samples among those that the patterns explain least."""
-    chosen = rng.permutation(blocks.n_samples)
-    if len(Z):
-        best = np.abs(blocks.dot(Z)).max(axis=1)[chosen] / blocks.n_observed[chosen]
-        chosen = chosen[np.argsort(best, kind="stable")][: 2 * n]
-        chosen = rng.permutation(chosen)
-    result: F32 = blocks.S[chosen[:n]]
-    return result
 
 
 def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:

@@ -1,12 +1,21 @@
-"""Where students start."""
+"""Where students start, and where patterns are looked for."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from dualtap.couplings import Couplings, FloatArray
+from dualtap.recovery.blocks import F32, Blocks
+from dualtap.recovery.rotate import row_basis, unmixed
+
+Start = Literal["auto", "spectral", "samples", "random"]
+
+_MOST_ROTATED = 80  # components that a rotation over a thousand sites can tell apart
+_TRIES = 4  # samples or random vectors for each dimension
 
 
 def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -67,3 +76,64 @@ def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArr
     m = np.sqrt(couplings.n_spins) * vector[None]
     clipped: FloatArray = np.clip(m, -1, 1).astype(couplings.dtype)
     return clipped
+
+
+def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: Start) -> F32:
+    """Return ±1 vectors near which patterns may be.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    u : array of shape (k, n_spins)
+        Orthonormal rows that span the space of the patterns.
+    Z : array of shape (n_patterns, n_spins)
+        Patterns found already; what they leave of the space is looked at.
+    rng : Generator
+    start : {"auto", "spectral", "samples", "random"}
+        Rotations of the space to independent components; samples that the patterns explain
+        least, projected onto it; random vectors in it. "auto": rotations, and samples where
+        rotations alone have not found everything or the space is too large for them.
+
+    Returns
+    -------
+    array of shape (n_candidates, n_spins)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.starts import candidates
+    >>> s = np.array([[1, 1, -1, -1]], dtype=np.float32)
+    >>> none, rng = np.empty((0, 4), np.float32), np.random.default_rng(0)
+    >>> abs(candidates(Blocks(as_spins(s)), s / 2, none, rng, "samples") @ s.T)
+    array([[4.]], dtype=float32)
+    """
+    rest: NDArray[np.floating] = u
+    if len(Z):
+        Q = row_basis(Z)
+        rest = u - (u @ Q.T) @ Q
+        rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
+    parts: list[NDArray[np.floating]] = []
+    if start == "spectral" or (start == "auto" and len(rest) <= _MOST_ROTATED):
+        contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
+        parts += [unmixed(rest, int(rng.integers(2**31)), name) for name in contrasts]
+    if start == "samples" or (start == "auto" and (len(Z) or len(rest) > _MOST_ROTATED)):
+        n = min(blocks.n_samples, _TRIES * len(u))
+        parts.append(least_explained(blocks, Z, n, rng) @ rest.T @ rest)
+    if start == "random":
+        parts.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
+    pool = np.concatenate(parts)
+    result: F32 = np.where(pool < 0, np.float32(-1), np.float32(1))
+    return result
+
+
+def least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:
+    """Return n samples among those that the patterns explain least."""
+    chosen = rng.permutation(blocks.n_samples)
+    if len(Z):
+        best = np.abs(blocks.dot(Z)).max(axis=1)[chosen] / blocks.n_observed[chosen]
+        chosen = chosen[np.argsort(best, kind="stable")][: 2 * n]
+        chosen = rng.permutation(chosen)
+    result: F32 = blocks.S[chosen[:n]]
+    return result
