@@ -150,10 +150,10 @@ def test_coefficients_are_drawn_from_their_posterior(monkeypatch):
     X = with_gaps(teacher.sample(8, random_state=1), 0.3)
     blocks, noise = blocks_of(X), []
 
-    def spy(blocks, Z, x, fields, *, rng=None):
+    def spy(blocks, Z, x, fields, *, rng=None, sites=None):
         if rng is not None:
             noise.append(x - coefficients(blocks, Z, 2.0))
-        return sweep(blocks, Z, x, fields, rng=rng)
+        return sweep(blocks, Z, x, fields, rng=rng, sites=sites)
 
     monkeypatch.setattr(posterior, "sweep", spy)
     strong_posterior(teacher, X)

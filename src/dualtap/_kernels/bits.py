@@ -58,8 +58,7 @@ def _log_ratio(e: Array, without: Array, minus: Array, plus: Array, product: Arr
     return total
 
 
-@njit(parallel=True, cache=True, fastmath={"reassoc", "nsz", "contract", "arcp", "nnan"})
-def sweep_bits(
+def _sweep_bits(
     E: Array, minus: Array, plus: Array, against: Array, bits: Array, uniform: Array, m: Array
 ) -> None:
     """Set every bit in turn, site by site, and keep its conditional mean.
@@ -94,3 +93,9 @@ def sweep_bits(
                 bits[mu, i] = new
                 for a in range(n_samples):
                     e[a] = e[a] * without[a] * without[a]
+
+
+_FAST = {"reassoc", "nsz", "contract", "arcp", "nnan"}
+sweep_bits = njit(parallel=True, cache=True, fastmath=_FAST)(_sweep_bits)
+# Waking threads takes milliseconds: for small work, without.
+sweep_bits_alone = njit(cache=True, fastmath=_FAST)(_sweep_bits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualtap.recovery.blocks import F32, Blocks, added
 
@@ -12,6 +13,8 @@ LARGEST_COEFFICIENT = 5.0
 _BLOCK = 64  # of the kernel; repeated here because importing it starts Numba
 _ENTRIES = 2**22
 """Odds held at a time."""
+_WORTH_THREADS = 2_000_000
+"""Factors to multiply from which threads are worth waking."""
 
 
 def sweep(
@@ -21,6 +24,7 @@ def sweep(
     fields: F32,
     *,
     n_bits: int | None = None,
+    sites: NDArray[np.int64] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[F32, F32]:
     r"""Visit every bit of every pattern once, given the coefficients of the samples.
@@ -39,6 +43,8 @@ def sweep(
     fields : array of shape (n_spins,)
     n_bits : int, optional
         Leading rows of V that are patterns; all when not given.
+    sites : array of int, optional
+        Visit only these; the bits of the others are taken for certain.
     rng : Generator, optional
         Draw the bits; without it each takes its likelier sign.
 
@@ -61,7 +67,7 @@ def sweep(
     >>> V.astype(int), m.round(3)
     (array([[ 1,  1, -1, -1]]), array([[ 0.995,  0.995, -0.995, -0.995]], dtype=float32))
     """
-    from dualtap._kernels.bits import sweep_bits
+    from dualtap._kernels.bits import sweep_bits, sweep_bits_alone
 
     n_bits = len(V) if n_bits is None else n_bits
     n_samples, n_spins = blocks.n_samples, blocks.n_spins
@@ -74,15 +80,17 @@ def sweep(
     uniform = np.full((n_bits, n_spins), 0.5, dtype=np.float32)
     if rng is not None:
         uniform = rng.random((n_bits, n_spins), dtype=np.float32)
-    V, m = V.copy(), np.empty((n_bits, n_spins), dtype=np.float32)
+    V, m = V.copy(), V[:n_bits].copy()
+    chosen = np.arange(n_spins) if sites is None else sites
     step = max(1, _ENTRIES // padded)
-    for first in range(0, n_spins, step):
-        sites = slice(first, first + step)
-        E = _odds(blocks, V[:, sites], X, fields[sites], sites, padded)
-        bits = np.ascontiguousarray(V[:n_bits, sites])
+    for first in range(0, len(chosen), step):
+        some = chosen[first : first + step]
+        E = _odds(blocks, V[:, some], X, fields[some], some, padded)
+        bits = V[:n_bits, some]
         means = np.empty_like(bits)
-        sweep_bits(E, minus, plus, against[:, sites], bits, uniform[:, sites], means)
-        V[:n_bits, sites], m[:, sites] = bits, means
+        kernel = sweep_bits if E.size * n_bits > _WORTH_THREADS else sweep_bits_alone
+        kernel(E, minus, plus, against[:, some], bits, uniform[:, some], means)
+        V[:n_bits, some], m[:, some] = bits, means
     return V, m
 
 
@@ -97,7 +105,9 @@ def _against(blocks: Blocks, X: F32) -> F32:
     return result
 
 
-def _odds(blocks: Blocks, V: F32, X: F32, fields: F32, sites: slice, padded: int) -> F32:
+def _odds(
+    blocks: Blocks, V: F32, X: F32, fields: F32, sites: NDArray[np.int64], padded: int
+) -> F32:
     """Return e^{-2θ}, shape (sites, padded), 0 where there is no spin."""
     theta = V.T @ X.T
     theta += fields[:, None]

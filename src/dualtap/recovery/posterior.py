@@ -16,7 +16,7 @@ _TOLERANCE = 3e-4
 _PRIOR_STEPS = 5  # the prior settles within these at given magnetizations
 _SITE_BURN, _SITE_SWEEPS = 10, 60
 _CERTAIN = 1e-4
-_BEYOND_DOUBT = 8.0  # field on a bit that no correction for saturated spins turns
+_BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
 _UNSURE = 0.02
 _BURN, _SWEEPS = 10, 30
 
@@ -125,10 +125,8 @@ def strong_field_posterior(
     True
     """
     X = coefficients(blocks, Z, beta)
-    h = blocks.transposed_dot(X)
-    if float((h * Z).min()) > _BEYOND_DOUBT:
-        return Posterior(np.tanh(h), Z, drawn=False)
-    Z, m = sweep(blocks, Z, X, fields)
+    doubtful = (blocks.transposed_dot(X) * Z).min(axis=0) < _BEYOND_DOUBT
+    Z, m = sweep(blocks, Z, X, fields, sites=np.flatnonzero(doubtful))
     if float(np.mean(1 - np.abs(m))) < _CERTAIN:
         return Posterior(m, Z, drawn=False)
     total = np.zeros(m.shape)

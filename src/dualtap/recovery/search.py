@@ -22,6 +22,8 @@ from dualtap.recovery.starts import Start, candidates
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
 _MARGIN = 0.05  # by which a pattern lies deeper than the deepest of spurious vectors
+_DEEP_ENOUGH = 0.8  # polished vectors of a random space reach 0.78 at most, for k = N/10
+_STILL_NEW = 0.2  # as _NEW, if all dimensions are explained
 _NEW = 0.5  # share of a vector that patterns found before must leave unexplained
 _MOST_IN_VAIN = 2
 
@@ -57,6 +59,10 @@ def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: St
     Found
     """
     k, n_spins = factors.V.shape
+    u = row_basis(factors.V)
+    at_once = _all_at_once(polish(candidates(blocks, u, factors.V[:0], rng, start), u), u)
+    if len(at_once) == len(u):
+        return Found(factors._replace(V=at_once), len(at_once))
     spurious = spurious_depth(k, n_spins, rng)
     Z = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0
@@ -67,8 +73,6 @@ def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: St
         in_vain = in_vain + 1 if len(found) == len(Z) else 0
         if len(found) == len(Z):
             continue
-        if not len(Z) and len(found) == len(u):
-            return Found(factors._replace(V=found), len(found))
         factors = _refit(blocks, factors, found, u)
         Z = factors.V[: len(found)]
     return Found(factors, len(Z))
@@ -86,17 +90,20 @@ def fill(found: Found, n_patterns: int, rng: np.random.Generator) -> F32:
     return independent(np.concatenate([V[:n], pool]), order, n_patterns, new=0.05)
 
 
+def _all_at_once(pool: F32, u: F32) -> F32:
+    """Return the deepest independent vectors of the pool, if they are equally deep; else none."""
+    d = depth(pool, u)
+    found = independent(pool, d, len(u), _STILL_NEW)
+    deep = depth(found, u).min() >= max(_ALL_AT_ONCE * d.max(), _DEEP_ENOUGH)
+    return found if deep else found[:0]
+
+
 def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:
     """Return the patterns Z and those of the pool that are beyond doubt."""
     d = depth(pool, u)
-    if not len(Z):
-        everything = independent(pool[d > spurious], d[d > spurious], most, new=0.2)
-        if len(everything) == most and depth(everything, u).min() >= _ALL_AT_ONCE * d.max():
-            return everything
-        allowed = d > spurious + _MARGIN
-    else:
-        Q = row_basis(Z)
-        allowed = (1 - depth(pool, Q) > _NEW) & (d > spurious + _MARGIN)
+    allowed = d > spurious + _MARGIN
+    if len(Z):
+        allowed &= 1 - depth(pool, row_basis(Z)) > _NEW
     if not allowed.any():
         return Z
     allowed &= d >= _ONE_BY_ONE * d[allowed].max()

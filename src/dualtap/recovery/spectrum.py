@@ -59,8 +59,15 @@ def noise_edge(n_samples: float, n_spins: float) -> tuple[float, float]:
     >>> noise_edge(100, 400)
     (900.0, 15.9...)
     """
-    a, b = np.sqrt(n_samples), np.sqrt(n_spins)
-    return float((a + b) ** 2), float((a + b) * (1 / a + 1 / b) ** (1 / 3))
+    centre, width = _edges(np.array(n_samples), np.array(n_spins))
+    return float(centre), float(width)
+
+
+def _edges(
+    m: NDArray[np.generic], n: NDArray[np.generic]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    a, b = np.sqrt(m, dtype=np.float64), np.sqrt(n, dtype=np.float64)
+    return (a + b) ** 2, (a + b) * (1 / a + 1 / b) ** (1 / 3)
 
 
 def deviates(
@@ -97,8 +104,8 @@ def deviates(
     n = np.maximum(n_spins - n_removed - k, 1)
     rest = np.maximum(total - np.cumsum(values), 1e-9 * total)
     variance = rest / (np.maximum(m - 1, 1) * np.maximum(n - 1, 1))
-    edges = np.array([noise_edge(*shape) for shape in zip(m, n, strict=True)]).reshape(-1, 2)
-    result: NDArray[np.float64] = (values / variance - edges[:, 0]) / edges[:, 1]
+    centre, width = _edges(m, n)
+    result: NDArray[np.float64] = (values / variance - centre) / width
     return result
 
 
@@ -137,15 +144,19 @@ def spectrum(
         S = (S / np.sqrt(variance)).astype(np.float32)
     total = float(np.einsum("ai,ai->", S, S))
     most = min(S.shape)
-    rank = most if most <= SMALL else max(_FIRST_RANK, 2 * n_least)
-    while True:
-        values, vectors = _leading(S, min(rank, most), rng)
-        t = deviates(values, total, *S.shape)
-        n_signal = count_signals(t)
-        if n_signal < len(values) or rank >= most:
-            break
-        rank *= 2
+    if most <= SMALL:
+        values, left = _whole(S)
+    else:
+        rank = max(_FIRST_RANK, 2 * n_least)
+        values, vectors = _leading(S, rank, rng)
+        while count_signals(deviates(values, total, *S.shape)) == len(values) < most:
+            rank *= 2
+            values, vectors = _leading(S, min(rank, most), rng)
+    t = deviates(values, total, *S.shape)
+    n_signal = count_signals(t)
     k = min(max(n_signal, n_least), len(values))
+    if most <= SMALL:
+        vectors = _over_sites(S, left, k)
     return Spectrum(values, vectors[:k], t, total, noise_edge(*S.shape)[0], n_signal)
 
 
@@ -192,16 +203,23 @@ def balanced(residual: F32, variance: NDArray[np.floating] | NDArray[np.bool_]) 
 
 
 def _leading(S: F32, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
-    """Return squared singular values and right singular vectors, the largest first."""
-    n_samples, n_spins = S.shape
-    if min(S.shape) > SMALL:
-        seed = int(rng.integers(2**31))
-        _, sigma, Vt = randomized_svd(S, rank, n_iter=4, random_state=seed, flip_sign=False)
-        return sigma.astype(np.float64) ** 2, Vt.astype(np.float32)
-    if n_spins <= n_samples:
-        w, V = np.linalg.eigh((S.T @ S).astype(np.float64))
-        return np.maximum(w[::-1], 0), V.T[::-1].astype(np.float32)
-    w, U = np.linalg.eigh((S @ S.T).astype(np.float64))
-    Vt = U.T[::-1].astype(np.float32) @ S
-    Vt /= np.maximum(np.linalg.norm(Vt, axis=1, keepdims=True), 1e-6)
-    return np.maximum(w[::-1], 0), Vt
+    """Return the largest squared singular values and right singular vectors of a large matrix."""
+    seed = int(rng.integers(2**31))
+    _, sigma, Vt = randomized_svd(S, rank, n_iter=4, random_state=seed, flip_sign=False)
+    return sigma.astype(np.float64) ** 2, Vt.astype(np.float32)
+
+
+def _whole(S: F32) -> tuple[NDArray[np.float64], F32]:
+    """Return all squared singular values, the largest first, and vectors of the shorter side."""
+    G = S.T @ S if S.shape[1] <= len(S) else S @ S.T
+    w, U = np.linalg.eigh(G)  # single precision is far finer than the fluctuations of noise
+    return np.maximum(w[::-1].astype(np.float64), 0), U[:, ::-1]
+
+
+def _over_sites(S: F32, U: F32, k: int) -> F32:
+    """Return the first k right singular vectors, from vectors of the shorter side."""
+    vectors: F32 = np.ascontiguousarray(U[:, :k].T)
+    if S.shape[1] > len(S):
+        vectors = vectors @ S
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
+    return vectors

@@ -124,7 +124,9 @@ def _cost_without_fields(
     for aligned in aligned_fields(S, zeta):
         place = ((aligned + bound) * (_BINS / (2 * bound))).astype(np.int32)
         counts += np.bincount(place, minlength=_BINS)[:_BINS]
-    centres = (np.arange(_BINS) + 0.5) * (2 * bound / _BINS) - bound
+    filled = np.flatnonzero(counts)
+    counts = counts[filled]
+    centres = (filled + 0.5) * (2 * bound / _BINS) - bound
     return lambda beta: float(counts @ np.logaddexp(0, -2 * beta * centres) / counts.sum())
 
 
