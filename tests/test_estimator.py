@@ -218,6 +218,13 @@ def test_patterns_in_mixed_states():
     assert model.beta_ == pytest.approx(1.2, rel=0.1)
 
 
+def test_the_regime_of_deflation_is_that_of_the_data():
+    _, clusters = data(1000, 5, 2.0, 200)
+    _, leaning = data(1000, 5, 0.8, 2000)
+    assert DualTAP.paper(5, beta=2.0, random_state=0).fit(clusters).regime_ == "clustered"
+    assert DualTAP.paper(5, beta=0.8, random_state=0).fit(leaning).regime_ == "weak"
+
+
 def test_many_samples_give_the_couplings_exactly():
     teacher, X = data(1000, 20, 2.0, 1000)
     model = DualTAP(random_state=0).fit(X)

@@ -163,6 +163,18 @@ def test_coefficients_are_drawn_from_their_posterior(monkeypatch):
     assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
 
 
+def test_a_field_explains_aligned_spins_as_well_as_a_bit_does():
+    """b = ±3 holds its spins whatever the bit is: 20 samples a pattern leave it in doubt."""
+    first, second = teacher_of(300, 2, 2.0).patterns
+    # Along both patterns, so that every spin is aligned with every bit.
+    b = np.where((first == second) & (np.arange(300) < 60), 3.0 * first, 0.0)
+    teacher = teacher_of(300, 2, 2.0, fields=b)
+    m = strong_posterior(teacher, teacher.sample(40, random_state=1), b).m
+    # Each sample says log σ(2(b + x)) / σ(2(b - x)) ≈ 0.1 for the bit: tanh(1) = 0.76 in all.
+    assert np.abs(m[:, b != 0]).mean() < 0.95
+    assert np.abs(m[:, b == 0]).mean() > 0.99
+
+
 def test_certain_bits_are_not_drawn():
     teacher = teacher_of(300, 2, 2.0)
     found = strong_posterior(teacher, teacher.sample(60, random_state=1))

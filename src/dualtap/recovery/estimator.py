@@ -18,7 +18,7 @@ from dualtap._validation import validated_spins
 from dualtap.couplings import HebbianCouplings
 from dualtap.recovery.deflate import Step, Students, deflate
 from dualtap.recovery.history import History, signs
-from dualtap.recovery.joint import Regime, Task, recover
+from dualtap.recovery.joint import Regime, Task, near_one_pattern, recover
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.reasons import reason
 from dualtap.recovery.starts import Start
@@ -240,7 +240,6 @@ class DualTAP(LearnedPatterns):
         """Recover one pattern a round."""
         base = HebbianCouplings(spins.values)
         self.fields_ = np.zeros(spins.n_spins)
-        self.regime_ = str(Regime.CLUSTERED)  # where deflation works
         self.reason_ = (
             "as many as were asked for"
             if self.n_patterns is not None
@@ -250,6 +249,10 @@ class DualTAP(LearnedPatterns):
             self._recover(base, float(self.beta), rng)
         else:
             self._recover_with_beta(spins, base, rng)
+        if near_one_pattern(self._overlaps(spins)):
+            self.regime_ = str(Regime.CLUSTERED)
+        else:
+            self.regime_ = str(Regime.WEAK if self.beta_ < 1 else Regime.MIXED)
         if self.n_patterns is None and kink(self.history_.gains) is None:
             warnings.warn(
                 f"the likelihood shows no kink within {len(self.history_.gains)} rounds, so there "

@@ -173,7 +173,7 @@ def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     Z, fields, beta = _with_fields(blocks, Z, task)
     if not len(Z):
         return _nothing(blocks, whole, task)
-    if not _clustered(blocks, Z):
+    if not near_one_pattern(blocks.dot(Z) / blocks.n_observed[:, None]):
         m = confidence_in_space(Z, row_basis(factors.V))
         return Recovery(
             m, _corrected_beta(blocks, Z, beta, fields, task), fields, whole, Regime.MIXED
@@ -211,7 +211,7 @@ def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
     X = coefficients(blocks, Z, beta)
     if marginals_explained(blocks, Z, X):
         return Z, none, beta
-    fitted, fields = fit_fields(task.spins.values, Z)
+    fitted, fields = fit_fields(task.spins.values, Z, task.beta)
     value = task.likelihood(Z, fields)
     if value < task.likelihood(Z, none) + _FIELD_GAIN:
         return Z, none, beta
@@ -220,10 +220,10 @@ def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
         # Patterns that do nothing but shift the means are fields, if fields do as well.
         kept = Z[~constant]
         rest = kept if len(kept) else np.zeros_like(Z[:1])
-        other, others = fit_fields(task.spins.values, rest)
+        other, others = fit_fields(task.spins.values, rest, task.beta)
         if task.likelihood(rest, others) > value - _FIELD_GAIN:
             Z, fitted, fields = kept, other, others
-    return Z, fields.astype(np.float32), fitted if task.beta is None else task.beta
+    return Z, fields.astype(np.float32), fitted
 
 
 def _supported(blocks: Blocks, Z: F32) -> F32:
@@ -234,9 +234,17 @@ def _supported(blocks: Blocks, Z: F32) -> F32:
     return Z[several] if several.any() else Z
 
 
-def _clustered(blocks: Blocks, Z: F32) -> bool:
-    """Say whether a typical sample leans on one pattern, not on many."""
-    square = np.square(blocks.dot(Z) / blocks.n_observed[:, None].astype(np.float32))
+def near_one_pattern(overlaps: NDArray[np.floating]) -> bool:
+    """Say whether a typical sample leans on one pattern, not on many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.joint import near_one_pattern
+    >>> near_one_pattern(np.array([[0.9, 0.1]])), near_one_pattern(np.array([[0.5, -0.5]]))
+    (True, False)
+    """
+    square = np.square(overlaps)
     share = square.max(axis=1) / np.maximum(square.sum(axis=1), 1e-12)
     return bool(np.median(share) > _ONE_PATTERN)
 

@@ -125,7 +125,9 @@ def strong_field_posterior(
     True
     """
     X = coefficients(blocks, Z, beta)
+    # A field explains aligned spins as well as a bit does: then every site is looked at.
     doubtful = (blocks.transposed_dot(X) * Z).min(axis=0) < _BEYOND_DOUBT
+    doubtful |= fields.any()
     Z, m = sweep(blocks, Z, X, fields, sites=np.flatnonzero(doubtful))
     if float(np.mean(1 - np.abs(m))) < _CERTAIN:
         return Posterior(m, Z, drawn=False)

@@ -117,7 +117,7 @@ def _refit(blocks: Blocks, factors: Factors, Z: F32, u: F32) -> Factors:
     Q = row_basis(Z)
     rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2][: len(u) - n_patterns]
     V = np.concatenate([Z, 0.3 * np.sqrt(n_spins) * rest]).astype(np.float32)
-    # The same θ in the new basis: x V' = x' V'.
+    # The same θ in the new basis.
     X = (factors.X @ (factors.V @ np.linalg.pinv(V.astype(np.float64)))).astype(np.float32)
     prior = (X.T @ X / len(X)).astype(np.float64)
     factors = iterate(blocks, factors._replace(V=V, X=X, prior=prior), 2, n_fixed=n_patterns)

@@ -73,7 +73,9 @@ def best_temperature(
     return float(np.exp(best.x)), -float(best.fun)
 
 
-def fit_fields(X: ArrayLike, patterns: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+def fit_fields(
+    X: ArrayLike, patterns: ArrayLike, beta: float | None = None
+) -> tuple[float, NDArray[np.float64]]:
     r"""Return the β and the site fields b that maximise the pseudo-likelihood together.
 
     :math:`P(s_i | s_{\setminus i}) \propto e^{s_i (\beta h_i + b_i)}`. The fields have a Gaussian
@@ -84,6 +86,8 @@ def fit_fields(X: ArrayLike, patterns: ArrayLike) -> tuple[float, NDArray[np.flo
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
     patterns : array-like of shape (n_patterns, n_spins), ±1
+    beta : float, optional
+        Kept as it is when given.
 
     Returns
     -------
@@ -104,16 +108,16 @@ def fit_fields(X: ArrayLike, patterns: ArrayLike) -> tuple[float, NDArray[np.flo
     S, zeta = _some_samples(np.asarray(X)), np.asarray(patterns)
     s, aligned = (np.concatenate(x) for x in zip(*field_blocks(S, zeta), strict=True))
     h = s * aligned
-    b, beta = np.zeros(S.shape[1]), fit_beta(S, zeta)
+    b, x = np.zeros(S.shape[1]), fit_beta(S, zeta) if beta is None else beta
     for _ in range(_FIELD_ROUNDS):
         for _ in range(_NEWTON_STEPS):
-            T = np.tanh(beta * h + b) * (s != 0)
+            T = np.tanh(x * h + b) * (s != 0)
             curvature = np.square(s).sum(axis=0) - np.square(T).sum(axis=0) + 1.0
             precision = 1 / (np.mean(np.square(b)) + np.mean(1 / curvature))
             step = ((s - T).sum(axis=0) - precision * b) / (curvature + precision)
             b = b + np.clip(step, -1, 1)
-        beta = fit_beta(S, zeta, b)
-    return beta, b
+        x = fit_beta(S, zeta, b) if beta is None else beta
+    return x, b
 
 
 def _cost_without_fields(
