@@ -34,7 +34,7 @@ def theta_of(factors):
 
 def log_likelihoods(blocks, theta):
     """Return Σ_i log P(s_i | θ) of every sample, missing spins left out, to full precision."""
-    S = blocks.S.astype(float)
+    S = blocks.dense.astype(float)
     return -(np.logaddexp(0, -2 * S * theta) * (S != 0)).sum(axis=1)
 
 
@@ -54,7 +54,7 @@ def test_start_is_least_squares():
     zeta, blocks = problem(2.0)
     V = zeta + 0.3 * np.random.default_rng(0).normal(size=zeta.shape).astype(np.float32)
     found = start_factors(blocks, V)
-    expected = np.linalg.lstsq(V.T.astype(float), blocks.S.T.astype(float), rcond=None)[0].T
+    expected = np.linalg.lstsq(V.T.astype(float), blocks.dense.T.astype(float), rcond=None)[0].T
     np.testing.assert_allclose(found.X, expected, atol=1e-4)
     np.testing.assert_allclose(found.prior, expected.T @ expected / len(expected), atol=1e-4)
     assert not found.fields.any()
@@ -151,7 +151,7 @@ def test_nothing_pulls_at_convergence(beta, missing):
     """
     zeta, blocks = problem(beta, missing=missing)
     factors = iterate(blocks, start_factors(blocks, zeta), 150)
-    S = blocks.S.astype(float)
+    S = blocks.dense.astype(float)
     T = np.tanh(theta_of(factors)) * (S != 0)
     X, V = factors.X.astype(float), factors.V.astype(float)
     pull = (S - T) @ V.T
@@ -169,7 +169,7 @@ def test_nothing_pulls_at_convergence(beta, missing):
 def test_fixed_vectors_at_convergence_leave_only_the_prior():
     zeta, blocks = problem(2.0)
     factors = iterate(blocks, start_factors(blocks, zeta), 100, n_fixed=3)
-    S, X = blocks.S.astype(float), factors.X.astype(float)
+    S, X = blocks.dense.astype(float), factors.X.astype(float)
     pull = (S - np.tanh(theta_of(factors))) @ zeta.T.astype(float)
     expected = X @ precision_of(factors.prior)
     # Samples with the fewest misaligned spins settle last.
@@ -198,11 +198,11 @@ def test_iterating_leaves_its_arguments_alone():
     zeta, blocks = problem(1.2)
     factors = start_factors(blocks, zeta)
     before = [np.copy(x) for x in factors]
-    S = blocks.S.copy()
+    S = blocks.dense.copy()
     iterate(blocks, factors, 2, with_fields=True)
     for x, y in zip(factors, before, strict=True):
         np.testing.assert_array_equal(x, y)
-    np.testing.assert_array_equal(blocks.S, S)
+    np.testing.assert_array_equal(blocks.dense, S)
 
 
 def test_steps_can_be_taken_one_by_one():
@@ -247,7 +247,7 @@ def test_values_under_a_mask_do_not_matter():
 def test_missing_entries_do_not_pull():
     """What the model says of a site that was never observed has no influence on the rest."""
     zeta, blocks = problem(1.2, missing=0.3)
-    X = blocks.S.copy()
+    X = blocks.dense.copy()
     X[40], X[:, 17] = 0, 0
     blocks = blocks_of(X)
     prior = start_factors(blocks, zeta).prior

@@ -76,7 +76,7 @@ def test_blocks_cover_every_sample_once_and_in_order(several_blocks):
     blocks = blocks_of(several_blocks)
     rows = np.concatenate(blocks.map(lambda rows: np.arange(500)[rows]))
     np.testing.assert_array_equal(rows, np.arange(500))
-    np.testing.assert_array_equal(blocks.S, several_blocks)
+    np.testing.assert_array_equal(blocks.dense, several_blocks)
 
 
 def test_products_do_not_depend_on_the_number_of_threads(several_blocks):
@@ -103,9 +103,9 @@ def test_taking_means_off_leaves_missing_entries_missing():
     X = np.array([[1, -1, 0], [0, 1, -1]])
     t = np.array([0.5, -0.25, 0.125], dtype=np.float32)
     blocks = blocks_of(X)
-    np.testing.assert_array_equal(blocks.minus(t).S, [[0.5, -0.75, 0], [0, 1.25, -1.125]])
-    np.testing.assert_array_equal(blocks.S, X)  # the original stays
-    np.testing.assert_array_equal(blocks_of(X[:, :2] | 1).minus(t[:2]).S[0], [0.5, -0.75])
+    np.testing.assert_array_equal(blocks.minus(t).dense, [[0.5, -0.75, 0], [0, 1.25, -1.125]])
+    np.testing.assert_array_equal(blocks.dense, X)  # the original stays
+    np.testing.assert_array_equal(blocks_of(X[:, :2] | 1).minus(t[:2]).dense[0], [0.5, -0.75])
 
 
 # --- The law of noise ---------------------------------------------------------------------------
@@ -270,15 +270,23 @@ def test_variances_of_the_sites_are_taken_out():
     assert spectrum.spectrum(centred, rng).n_signal > 0
 
 
+def balanced_root(variance):
+    """Return the roots of variances, as residual, balanced by these."""
+    D = variance.astype(np.float32)
+    ones = blocks_of(np.ones(D.shape, dtype=np.int8))
+    residual = ones.changed(lambda rows, _: np.sqrt(D[rows]))
+    return balanced(residual, ones.changed(lambda rows, _: D[rows])).dense
+
+
 def test_balanced_gives_rows_and_columns_unit_variance():
     rng = np.random.default_rng(0)
     row, column = rng.uniform(0.1, 5, size=80), rng.uniform(0.1, 5, size=120)
     variance = np.outer(row, column)
     # The root of the variances as residual: then the squares of the result are its variances.
-    D = np.square(balanced(np.sqrt(variance).astype(np.float32), variance).astype(float))
+    D = np.square(balanced_root(variance).astype(float))
     np.testing.assert_allclose(D, 1, rtol=1e-4)  # of rank one: every entry
     variance = rng.uniform(0.1, 2, size=(80, 120)) * variance
-    D = np.square(balanced(np.sqrt(variance).astype(np.float32), variance).astype(float))
+    D = np.square(balanced_root(variance).astype(float))
     # A product of no more than rows and columns: now on average only.
     np.testing.assert_allclose(D.mean(axis=0), 1, rtol=1e-3)
     np.testing.assert_allclose(D.mean(axis=1), 1, rtol=1e-3)
@@ -287,7 +295,7 @@ def test_balanced_gives_rows_and_columns_unit_variance():
 def test_balanced_survives_rows_and_columns_without_variance():
     variance = np.ones((4, 5))
     variance[1], variance[:, 2] = 0, 0
-    W = balanced(np.sqrt(variance).astype(np.float32), variance)
+    W = balanced_root(variance)
     assert np.isfinite(W).all()
     assert not W[1].any()
     assert not W[:, 2].any()
@@ -299,7 +307,6 @@ def test_balanced_survives_rows_and_columns_without_variance():
 @pytest.fixture
 def everything_is_large(monkeypatch):
     monkeypatch.setattr(spectrum, "SMALL", 10)
-    monkeypatch.setattr(space, "SMALL", 10)
 
 
 @pytest.mark.parametrize("n_patterns", [1, 4])
@@ -332,7 +339,7 @@ def test_randomised_residual_agrees_with_the_exact_one(monkeypatch):
         for k in (2, 4)
     ]
     exact = [n_missing(blocks, f, rng) for f in factors]
-    monkeypatch.setattr(space, "SMALL", 10)
+    monkeypatch.setattr(spectrum, "SMALL", 10)
     # Only the largest values are computed: no more of them can be signal.
     most = space._RESIDUAL_RANK
     assert [n_missing(blocks, f, rng) for f in factors] == np.minimum(exact, most).tolist()

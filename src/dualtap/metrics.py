@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from dualtap.hopfield import as_fields
+from dualtap.spins import Spins
 
 __all__ = [
     "Calibration",
@@ -282,7 +283,7 @@ def simplified_likelihood(X: ArrayLike, magnetizations: ArrayLike) -> float:
 
 
 def pseudo_likelihood(
-    X: ArrayLike, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
+    X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
 ) -> float:
     r"""Return the mean log pseudo-likelihood per spin of the Hopfield model of ``patterns``.
 
@@ -317,7 +318,7 @@ def pseudo_likelihood(
 
 
 def sample_pseudo_likelihoods(
-    X: ArrayLike, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
+    X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
 ) -> NDArray[np.float64]:
     """Return each sample's mean log pseudo-likelihood per observed spin.
 
@@ -346,10 +347,10 @@ def sample_pseudo_likelihoods(
 
 
 def _log_pseudo_likelihoods(
-    X: ArrayLike, patterns: ArrayLike, beta: float, fields: ArrayLike | None
+    X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return Σ_i log P(s_i | rest) over the observed entries of each sample, and their number."""
-    S = np.asarray(X)
+    S = X if isinstance(X, Spins) else np.asarray(X)
     b = None if fields is None else as_fields(fields, S.shape[1]).astype(np.float32)
     sums, counts = np.zeros(len(S)), np.zeros(len(S), dtype=np.int64)
     first = 0
@@ -368,7 +369,7 @@ def _log_pseudo_likelihoods(
 
 
 def aligned_fields(
-    X: ArrayLike, patterns: ArrayLike, block_entries: int = 2**22
+    X: ArrayLike | Spins, patterns: ArrayLike, block_entries: int = 2**20
 ) -> Iterator[NDArray[np.float32]]:
     """Yield s_i h_i of the Hopfield model of ``patterns`` at the observed entries, by blocks.
 
@@ -383,7 +384,7 @@ def aligned_fields(
 
 
 def field_blocks(
-    X: ArrayLike, patterns: ArrayLike, block_entries: int = 2**22
+    X: ArrayLike | Spins, patterns: ArrayLike, block_entries: int = 2**20
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """Yield s_i and s_i h_i for one block of samples after another, 0 at missing entries.
 
@@ -405,11 +406,12 @@ def field_blocks(
     >>> aligned.round(2)
     array([[0.67, 0.67, 0.67, 0.  ]], dtype=float32)
     """
-    S = np.asarray(X)
+    S = X if isinstance(X, Spins) else np.asarray(X)
     zeta = np.asarray(patterns, dtype=np.float32)
-    rows = max(1, block_entries // S.shape[1])
-    for first in range(0, len(S), rows):
-        s = S[first : first + rows].astype(np.float32)
+    step = max(1, block_entries // S.shape[1])
+    for first in range(0, len(S), step):
+        rows = slice(first, first + step)
+        s = S.floats(rows) if isinstance(S, Spins) else S[rows].astype(np.float32)
         n_observed = np.count_nonzero(s, axis=1)[:, None].astype(np.float32)
         scale = 1 / np.maximum(n_observed, 1)
         h = ((s @ zeta.T) * scale) @ zeta

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.blocks import F32, Blocks, added
+from dualtap.recovery.blocks import F32, Blocks
 
 LARGEST_COEFFICIENT = 5.0
 """Beyond this a spin is as good as certain, and products of odds would overflow."""
@@ -100,7 +100,7 @@ def _against(blocks: Blocks, X: F32) -> F32:
     if blocks.complete:
         total = X.sum(axis=0, dtype=np.float64)[:, None]
     else:
-        total = added(blocks.map(lambda rows: X[rows].T @ np.square(blocks.S[rows])))
+        total = blocks.sum(lambda rows: X[rows].T @ np.square(blocks.block(rows)))
     result: F32 = ((total - toward) / 2).astype(np.float32)
     return result
 
@@ -114,5 +114,5 @@ def _odds(
     E = np.zeros((theta.shape[0], padded), dtype=np.float32)
     np.exp(np.clip(-2 * theta, -20, 20), out=E[:, : len(X)])
     if not blocks.complete:
-        E[:, : len(X)] *= np.square(blocks.S[:, sites].T)
+        E[:, : len(X)] *= np.abs(blocks.spins.columns(sites).T)
     return E

@@ -217,12 +217,11 @@ class DualTAP(LearnedPatterns):
         """Recover all patterns together and order them by the samples nearest to them."""
         with progress("patterns", None, bool(self.verbose)):
             found = recover(Task(spins, rng, self.n_patterns, self.beta, self.start, self.effort))
-        overlap = np.abs(spins.values.astype(np.float32) @ signs(found.m).T.astype(np.float32))
-        nearest = np.argmax(overlap, axis=1) if len(found.m) else np.empty(0, dtype=np.int64)
-        order = np.argsort(-np.bincount(nearest, minlength=len(found.m)), kind="stable")
+        self.patterns_, self.n_patterns_ = signs(found.m), len(found.m)
+        nearest = self._assign(spins).label
+        order = np.argsort(-np.bincount(nearest + 1)[1:], kind="stable")
         self.magnetizations_ = found.m[order]
-        self.patterns_ = signs(self.magnetizations_)
-        self.n_patterns_ = len(order)
+        self.patterns_ = self.patterns_[order]
         self.beta_ = float(found.beta)
         self.fields_ = found.fields.astype(np.float64)
         self.regime_ = str(found.regime)
@@ -233,7 +232,7 @@ class DualTAP(LearnedPatterns):
             self.n_patterns,
             found.spectrum.n_signal,
             self.spectrum_,
-            *spins.values.shape,
+            *spins.shape,
         )
 
     def _fit_by_deflation(self, spins: Spins, rng: np.random.Generator) -> None:

@@ -10,7 +10,8 @@ straightens it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import operator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,8 +124,7 @@ def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> 
     def update(rows: slice) -> _Statistics:
         return _block_step(blocks, rows, X, V, b, kappa, Q, PQ)
 
-    parts = blocks.map(update)
-    total = _Statistics(*(sum(part[1:], part[0]) for part in zip(*parts, strict=True)))
+    total = blocks.sum(update, _added)
     C = (Q * (total.posterior / n_samples)) @ Q.T
     n_observed = float(blocks.n_observed.sum())
     curvature, response = total.curvature / n_observed, total.response / n_observed
@@ -147,6 +147,11 @@ def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> 
     )
 
 
+def _added(a: _Statistics, b: _Statistics) -> _Statistics:
+    sums: list[Any] = [operator.add(x, y) for x, y in zip(a, b, strict=True)]
+    return _Statistics(*sums)
+
+
 def _common_axes(K: F64, prior: F64) -> tuple[F64, F64, F64]:
     """Return κ, Q and ΛQ with QᵀKQ = diag(κ) and QᵀΛQ = 1, Λ the inverse of the prior."""
     variance, U = np.linalg.eigh(prior)
@@ -166,7 +171,7 @@ def _block_step(
     blocks: Blocks, rows: slice, X: F32, V: F32, b: F32, kappa: F64, Q: F64, PQ: F64
 ) -> _Statistics:
     """Move the coefficients of a block in place and return its statistics."""
-    S = blocks.S[rows]
+    S = blocks.block(rows)
     T, curvature = _response(S, X[rows] @ V + b, blocks.complete)
     response = np.square(S).sum(axis=1) - np.square(T).sum(axis=1)
     n = blocks.n_spins

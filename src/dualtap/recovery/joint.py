@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +27,15 @@ from dualtap.recovery.space import marginals_explained, pattern_space, static_fi
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.starts import Start
 from dualtap.recovery.temperature import best_temperature, fit_beta, fit_fields, spectral_beta
-from dualtap.spins import Spins
+from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.storage import CHUNK
 
 WEAK = 0.2
 """Share of the variance that signals explain below which fields are weak: tanh θ is nearly θ."""
+
+_ENOUGH_ENTRIES = 2**24
+_ENOUGH_SAMPLES = 2**16
+"""Samples deep in a state say so much about it that no more of them are looked at."""
 
 _ROTATIONS = 3
 _SAME_ANSWER = 0.95
@@ -79,11 +85,22 @@ class Task:
         """Return β, given or by maximum pseudo-likelihood over samples that lean on patterns."""
         if self.beta is not None:
             return self.beta
-        return fit_beta(_leaning(self.spins.values, Z), Z, fields if fields.any() else None)
+        return fit_beta(_leaning(self.some, Z), Z, fields if fields.any() else None)
 
     def likelihood(self, Z: F32, fields: NDArray[np.floating]) -> float:
         """Return the greatest pseudo-likelihood that patterns reach at any temperature."""
-        return best_temperature(self.spins.values, Z, fields if fields.any() else None)[1]
+        return best_temperature(self.some, Z, fields if fields.any() else None)[1]
+
+    @cached_property
+    def some(self) -> NDArray[np.int8]:
+        """Samples that temperature and fields are fitted to: all, or so many that more add nothing.
+
+        Sixteen million spins pin a temperature down to a part in a thousand.
+        """
+        n_samples, n_spins = self.spins.shape
+        if isinstance(self.spins, DenseSpins):
+            return self.spins.values
+        return self.spins.some(min(n_samples, max(_ENOUGH_ENTRIES // n_spins, 256))).values
 
 
 def recover(task: Task) -> Recovery:
@@ -166,6 +183,7 @@ def _agree(a: F32, b: F32) -> bool:
 
 def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
+    blocks = blocks.some(_ENOUGH_SAMPLES)
     factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
     Z = _likeliest_patterns(blocks, factors, task)
     if not len(Z):
@@ -211,7 +229,7 @@ def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
     X = coefficients(blocks, Z, beta)
     if marginals_explained(blocks, Z, X):
         return Z, none, beta
-    fitted, fields = fit_fields(task.spins.values, Z, task.beta)
+    fitted, fields = fit_fields(task.some, Z, task.beta)
     value = task.likelihood(Z, fields)
     if value < task.likelihood(Z, none) + _FIELD_GAIN:
         return Z, none, beta
@@ -220,7 +238,7 @@ def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
         # Patterns that do nothing but shift the means are fields, if fields do as well.
         kept = Z[~constant]
         rest = kept if len(kept) else np.zeros_like(Z[:1])
-        other, others = fit_fields(task.spins.values, rest, task.beta)
+        other, others = fit_fields(task.some, rest, task.beta)
         if task.likelihood(rest, others) > value - _FIELD_GAIN:
             Z, fitted, fields = kept, other, others
     return Z, fields.astype(np.float32), fitted
@@ -266,10 +284,16 @@ def _leaning(X: NDArray[np.int8], Z: F32) -> NDArray[np.int8]:
 
     The others carry no pattern, and would make the rest look warmer than they are.
     """
-    observed = np.maximum(np.count_nonzero(X, axis=1), 1)
-    largest = np.abs(X.astype(np.float32) @ Z.T).max(axis=1)
-    leaning = largest > _CHANCE * np.sqrt(observed)
-    return X[leaning] if leaning.mean() > 0.5 else X
+    step = max(1, CHUNK // X.shape[1])
+    leaning = np.empty(len(X), dtype=np.bool_)
+    for first in range(0, len(X), step):
+        s = X[first : first + step]
+        largest = np.abs(s.astype(np.float32) @ Z.T).max(axis=1)
+        observed = np.maximum(np.count_nonzero(s, axis=1), 1)
+        leaning[first : first + step] = largest > _CHANCE * np.sqrt(observed)
+    if leaning.all() or leaning.mean() <= 0.5:
+        return X
+    return X[leaning]
 
 
 def _never_worse(

@@ -15,10 +15,12 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from dualtap._html import SummaryInNotebooks
 from dualtap._random import RandomState
-from dualtap._validation import validated_spins
+from dualtap._validation import TakesSpins, validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
+from dualtap.recovery.history import History
 from dualtap.recovery.joint import Regime
 from dualtap.recovery.reasons import distance, phase
 from dualtap.spins import Spins
@@ -38,7 +40,12 @@ class Assignment(NamedTuple):
 
 
 class LearnedPatterns(
-    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+    SummaryInNotebooks,
+    TakesSpins,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """The part of :class:`dualtap.DualTAP` that needs no more than what was learned."""
 
@@ -51,6 +58,7 @@ class LearnedPatterns(
     labels_: NDArray[np.int64]
     regime_: str
     reason_: str
+    history_: History
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the overlap of every sample with every pattern, in [-1, 1].
@@ -104,7 +112,7 @@ class LearnedPatterns(
         o = self._overlaps(spins)
         if not self.n_patterns_:
             return o
-        n = np.count_nonzero(spins.values, axis=1)[:, None]
+        n = spins.n_observed[:, None]
         x = self.beta_ * np.maximum(self._typical_overlaps, _SMALLEST_OVERLAP)
         with np.errstate(divide="ignore"):  # a pattern that no training sample is nearest to
             log_weights = np.log(self.weights_)
@@ -145,7 +153,7 @@ class LearnedPatterns(
             -log 2 for a fair coin, 0 for certainty.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(validated_spins(self, X).values, *self._model())
+        return pseudo_likelihood(validated_spins(self, X), *self._model())
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the mean log pseudo-likelihood per spin of each sample.
@@ -160,7 +168,7 @@ class LearnedPatterns(
             Low for samples unlike the training data.
         """
         check_is_fitted(self)
-        return sample_pseudo_likelihoods(validated_spins(self, X).values, *self._model())
+        return sample_pseudo_likelihoods(validated_spins(self, X), *self._model())
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.int8]:
         """Draw new samples from the Hopfield model of the recovered patterns.
@@ -226,8 +234,13 @@ class LearnedPatterns(
         return self.patterns_, self.beta_, fields
 
     def _overlaps(self, spins: Spins) -> NDArray[np.float64]:
-        observed = np.maximum(np.count_nonzero(spins.values, axis=1), 1)
-        products = spins.values.astype(np.float32) @ self.patterns_.T.astype(np.float32)
+        parts = [self._block_overlaps(spins, rows) for rows in spins.blocks()]
+        result: NDArray[np.float64] = np.concatenate(parts)
+        return result
+
+    def _block_overlaps(self, spins: Spins, rows: slice) -> NDArray[np.float64]:
+        products = spins.floats(rows) @ self.patterns_.T.astype(np.float32)
+        observed = np.maximum(spins.n_observed[rows], 1)
         result: NDArray[np.float64] = products.astype(np.float64) / observed[:, None]
         return result
 
@@ -235,9 +248,12 @@ class LearnedPatterns(
         if not self.n_patterns_:
             n = spins.n_samples
             return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n))
-        o = self._overlaps(spins)
-        label = np.argmax(np.abs(o), axis=1)
-        chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
+        label = np.empty(spins.n_samples, dtype=np.int64)
+        chosen = np.empty(spins.n_samples)
+        for rows in spins.blocks():
+            o = self._block_overlaps(spins, rows)
+            label[rows] = np.argmax(np.abs(o), axis=1)
+            chosen[rows] = np.take_along_axis(o, label[rows, None], axis=1)[:, 0]
         return Assignment(label, np.where(chosen < 0, -1, 1), np.abs(chosen))
 
     def _learn_assignments(self, spins: Spins) -> None:
@@ -257,10 +273,10 @@ class LearnedPatterns(
         return hasattr(self, "labels_")
 
     @property
+    def n_iter_(self) -> int:
+        """Most iterations that a student took in any round; deflation only."""
+        return int(self.history_.n_iter.max())
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.n_patterns_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
 from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors, iterate, start_factors
 from dualtap.recovery.spectrum import (
-    SMALL,
     Spectrum,
     balanced,
     count_signals,
     deviates,
+    is_small,
+    leading,
     noise_edge,
+    whole,
 )
+from dualtap.spins.storage import spread
 
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
 _FACTOR_STEPS = 6
 _RANK_ROUNDS = 8
 _RESIDUAL_RANK = 32
+_RESIDUAL_ENTRIES = 2**26  # in which signals are looked for, if the data have more;
+_RESIDUAL_SAMPLES = 8  # but no fewer samples than this for each direction
 _BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
 
 
@@ -62,12 +66,12 @@ def pattern_space(
     if n_patterns is not None:
         return _fitted(blocks, whole, n_patterns)
     # Near full rank the values of noise fall to zero, and their ratios mean nothing.
-    values = whole.values[: min(whole.n_signal, 3 * min(blocks.S.shape) // 4) + 1]
+    values = whole.values[: min(whole.n_signal, 3 * min(blocks.spins.shape) // 4) + 1]
     ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
     k = int(np.argmax(ratio)) + 1 if len(ratio) else 1
     if len(ratio) and ratio[k - 1] > _GAP * (1 + _height(whole, k, blocks) / _NEAR_EDGE) ** 2:
         return start_factors(blocks, _vectors(blocks, whole, k))
-    most = max(1, min(whole.n_signal, min(blocks.S.shape) // 2))
+    most = max(1, min(whole.n_signal, min(blocks.spins.shape) // 2))
     for _ in range(_RANK_ROUNDS):
         factors = _fitted(blocks, whole, k)
         missing = n_missing(blocks, factors, rng)
@@ -79,14 +83,22 @@ def pattern_space(
 
 def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int:
     """Count the signals in what a factor model leaves of the samples."""
-    T = np.tanh(factors.X @ factors.V + factors.fields)
-    if not blocks.complete:
-        T *= blocks.S != 0
-    W = balanced(blocks.S - T, np.square(blocks.S) - np.square(T))
-    total = float(np.einsum("ai,ai->", W, W))
-    n_samples, n_spins = W.shape
+    V, b = factors.V, factors.fields
+    n_samples = max(_RESIDUAL_ENTRIES // blocks.n_spins, _RESIDUAL_SAMPLES * len(V))
+    X = factors.X[spread(blocks.n_samples, n_samples)]
+    blocks = blocks.some(n_samples)
+    complete = blocks.complete
+
+    def response(rows: slice, S: F32) -> F32:
+        T: F32 = np.tanh(X[rows] @ V + b)
+        return T if complete else T * (S != 0)
+
+    T = blocks.changed(response)
+    residual = blocks.changed(lambda rows, S: S - T.block(rows))
+    variance = blocks.changed(lambda rows, S: np.square(S) - np.square(T.block(rows)))
+    W = balanced(residual, variance)
     values = _squared_singular_values(W, rng)
-    t = deviates(values, total, n_samples, n_spins, n_removed=len(factors.V))
+    t = deviates(values, W.sum_of_squares(), W.n_samples, W.n_spins, n_removed=len(V))
     return count_signals(t)
 
 
@@ -108,8 +120,8 @@ def static_fields(blocks: Blocks) -> F32:
     >>> bool(np.corrcoef(b, static_fields(Blocks(as_spins(X))))[0, 1] > 0.98)
     True
     """
-    observed = np.maximum(np.square(blocks.S).sum(axis=0), 1)
-    mean = blocks.S.sum(axis=0) / observed
+    observed = np.maximum(blocks.sum(lambda rows: np.square(blocks.block(rows)).sum(axis=0)), 1)
+    mean = blocks.sum(lambda rows: blocks.block(rows).sum(axis=0)) / observed
     signal = np.square(mean) - 1 / observed
     # Patterns that fluctuate move the mean as well, but by no more than noise does.
     significant = float((signal * observed).mean()) > 1 + 5 * np.sqrt(2 / blocks.n_spins)
@@ -123,14 +135,14 @@ def static_fields(blocks: Blocks) -> F32:
 def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
     """Test whether the mean of every spin is what vectors and coefficients make of it."""
 
-    def sums(rows: slice) -> tuple[F32, F32]:
-        S = blocks.S[rows]
+    def sums(rows: slice) -> F32:
+        S = blocks.block(rows)
         T = np.tanh(X[rows] @ V)
         if not blocks.complete:
             T *= S != 0
-        return (S - T).sum(axis=0), (np.square(S) - np.square(T)).sum(axis=0)
+        return np.array([(S - T).sum(axis=0), (np.square(S) - np.square(T)).sum(axis=0)])
 
-    residual, variance = np.sum(blocks.map(sums), axis=0)
+    residual, variance = blocks.sum(sums)
     chi_square = float(np.mean(np.square(residual) / np.maximum(variance, 1e-3)))
     return bool(chi_square < 1 + 6 * np.sqrt(2 / blocks.n_spins))
 
@@ -153,13 +165,8 @@ def _height(whole: Spectrum, k: int, blocks: Blocks) -> float:
     return max(float(whole.deviates[k]) * width / centre, 0.0)
 
 
-def _squared_singular_values(W: F32, rng: np.random.Generator) -> NDArray[np.float64]:
+def _squared_singular_values(W: Blocks, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return all of them, or the largest of a large matrix."""
-    if min(W.shape) > SMALL:
-        seed = int(rng.integers(2**31))
-        sigma = randomized_svd(W, _RESIDUAL_RANK, n_iter=4, random_state=seed)[1]
-        squares: NDArray[np.float64] = np.square(sigma.astype(np.float64))
-        return squares
-    G = W @ W.T if len(W) < W.shape[1] else W.T @ W
-    values: NDArray[np.float64] = np.linalg.eigvalsh(G.astype(np.float64))[::-1]
-    return np.maximum(values, 0)
+    if not is_small(W):
+        return leading(W, _RESIDUAL_RANK, rng)[0]
+    return whole(W)[0]

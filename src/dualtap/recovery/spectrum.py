@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
 from dualtap.recovery.blocks import F32, Blocks
 
@@ -24,6 +23,7 @@ SMALL = 1200
 """Largest matrix whose spectrum is computed whole."""
 _FIRST_RANK = 64
 _SINKHORN_ROUNDS = 10
+_POWER_ITERATIONS, _OVERSAMPLING = 4, 10
 
 
 class Spectrum(NamedTuple):
@@ -139,25 +139,34 @@ def spectrum(
     >>> spectrum(Blocks(as_spins(X)), np.random.default_rng(0)).n_signal
     4
     """
-    S = blocks.S if blocks.complete else balanced(blocks.S, blocks.S != 0)
+    S = blocks if blocks.complete else balanced(blocks, blocks.changed(lambda _, s: np.square(s)))
     if variance is not None:
-        S = (S / np.sqrt(variance)).astype(np.float32)
-    total = float(np.einsum("ai,ai->", S, S))
-    most = min(S.shape)
-    if most <= SMALL:
-        values, left = _whole(S)
+        scale = (1 / np.sqrt(variance)).astype(np.float32)
+        S = S.changed(lambda _, s: s * scale)
+    shape = S.n_samples, S.n_spins
+    total = S.sum_of_squares()
+    small = is_small(S)
+    if small:
+        values, left = whole(S)
     else:
-        rank = max(_FIRST_RANK, 2 * n_least)
-        values, vectors = _leading(S, rank, rng)
-        while count_signals(deviates(values, total, *S.shape)) == len(values) < most:
+        rank, most = max(_FIRST_RANK, 2 * n_least), min(shape)
+        values, vectors = leading(S, min(rank, most), rng)
+        while count_signals(deviates(values, total, *shape)) == len(values) < most:
             rank *= 2
-            values, vectors = _leading(S, min(rank, most), rng)
-    t = deviates(values, total, *S.shape)
+            values, vectors = leading(S, min(rank, most), rng)
+    t = deviates(values, total, *shape)
     n_signal = count_signals(t)
     k = min(max(n_signal, n_least), len(values))
-    if most <= SMALL:
+    if small:
         vectors = _over_sites(S, left, k)
-    return Spectrum(values, vectors[:k], t, total, noise_edge(*S.shape)[0], n_signal)
+    return Spectrum(values, vectors[:k], t, total, noise_edge(*shape)[0], n_signal)
+
+
+def is_small(blocks: Blocks) -> bool:
+    """Say whether all singular values are computed, by a Gram matrix of the shorter side."""
+    if blocks.n_spins <= blocks.n_samples:
+        return blocks.n_spins <= SMALL
+    return blocks.dense is not None and blocks.n_samples <= SMALL
 
 
 def count_signals(t: NDArray[np.float64]) -> int:
@@ -174,52 +183,97 @@ def count_signals(t: NDArray[np.float64]) -> int:
     return len(t) if above.all() else int(np.argmin(above))
 
 
-def balanced(residual: F32, variance: NDArray[np.floating] | NDArray[np.bool_]) -> F32:
+def balanced(residual: Blocks, variance: Blocks) -> Blocks:
     """Scale rows and columns so that the noise of each has unit variance on average.
 
     Parameters
     ----------
-    residual : array of shape (n_samples, n_spins)
-    variance : array of the same shape
+    residual : Blocks
+    variance : Blocks
         Variances of its entries.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.blocks import Blocks
     >>> from dualtap.recovery.spectrum import balanced
-    >>> balanced(np.array([[2.0, 2.0], [4.0, 4.0]]), np.array([[4.0, 4.0], [16.0, 16.0]]))
+    >>> ones = Blocks(as_spins(np.ones((2, 2))))
+    >>> size = np.array([[2.0], [4.0]], dtype=np.float32)
+    >>> residual = ones.changed(lambda rows, S: size[rows] * S)
+    >>> balanced(residual, ones.changed(lambda rows, S: size[rows] ** 2 * S)).dense
     array([[1., 1.],
-           [1., 1.]])
+           [1., 1.]], dtype=float32)
     """
-    n_rows, n_columns = residual.shape
-    D = variance.astype(np.float32)
+    n_rows, n_columns = residual.n_samples, residual.n_spins
     row, column = np.ones(n_rows, np.float32), np.ones(n_columns, np.float32)
     tiny = np.float32(1e-6)
+
+    def balance_rows(rows: slice) -> F32:
+        D = variance.block(rows)
+        row[rows] = n_columns / np.maximum(D @ column, tiny * n_columns)
+        result: F32 = row[rows] @ D
+        return result
+
     for _ in range(_SINKHORN_ROUNDS):
-        row = n_columns / np.maximum(D @ column, tiny * n_columns)
-        column = n_rows / np.maximum(row @ D, tiny * n_rows)
-    result: F32 = residual * np.sqrt(row)[:, None] * np.sqrt(column)
-    return result
+        column = n_rows / np.maximum(variance.sum(balance_rows), tiny * n_rows)
+    left, right = np.sqrt(row)[:, None], np.sqrt(column)
+    return residual.changed(lambda rows, S: S * left[rows] * right)
 
 
-def _leading(S: F32, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
-    """Return the largest squared singular values and right singular vectors of a large matrix."""
-    seed = int(rng.integers(2**31))
-    _, sigma, Vt = randomized_svd(S, rank, n_iter=4, random_state=seed, flip_sign=False)
-    return sigma.astype(np.float64) ** 2, Vt.astype(np.float32)
+def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
+    """Return the largest squared singular values and right singular vectors of a large matrix.
+
+    Subspace iteration on SᵀS from a random start, five passes over the data in all.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rank : int
+    rng : Generator
+
+    Returns
+    -------
+    values : array of shape (rank,)
+        The largest first.
+    vectors : array of shape (rank, n_spins)
+        Orthonormal rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.recovery.spectrum import leading
+    >>> s = np.array([[1, 1, -1], [1, 1, -1]])
+    >>> leading(Blocks(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
+    array([6.])
+    """
+    width = min(rank + _OVERSAMPLING, blocks.n_samples, blocks.n_spins)
+    V: F32 = rng.standard_normal((width, blocks.n_spins), dtype=np.float32)
+    for _ in range(_POWER_ITERATIONS):
+        V = np.ascontiguousarray(np.linalg.qr(blocks.gram_dot(V).T)[0].T)
+    GV = blocks.gram_dot(V)
+    w, U = np.linalg.eigh((V @ GV.T).astype(np.float64))
+    chosen = U[:, ::-1][:, :rank].T.astype(np.float32)
+    return np.maximum(w[::-1][:rank], 0), chosen @ V
 
 
-def _whole(S: F32) -> tuple[NDArray[np.float64], F32]:
+def whole(S: Blocks) -> tuple[NDArray[np.float64], F32]:
     """Return all squared singular values, the largest first, and vectors of the shorter side."""
-    G = S.T @ S if S.shape[1] <= len(S) else S @ S.T
+    if S.n_spins <= S.n_samples:
+        G = S.sum(lambda rows: S.block(rows).T @ S.block(rows))
+    else:
+        assert S.dense is not None  # see is_small
+        G = S.dense @ S.dense.T
     w, U = np.linalg.eigh(G)  # single precision is far finer than the fluctuations of noise
     return np.maximum(w[::-1].astype(np.float64), 0), U[:, ::-1]
 
 
-def _over_sites(S: F32, U: F32, k: int) -> F32:
+def _over_sites(S: Blocks, U: F32, k: int) -> F32:
     """Return the first k right singular vectors, from vectors of the shorter side."""
     vectors: F32 = np.ascontiguousarray(U[:, :k].T)
-    if S.shape[1] > len(S):
-        vectors = vectors @ S
+    if S.n_spins > S.n_samples:
+        vectors = S.transposed_dot(np.ascontiguousarray(U[:, :k]))
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     return vectors

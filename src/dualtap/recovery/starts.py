@@ -135,5 +135,4 @@ def least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) ->
         best = np.abs(blocks.dot(Z)).max(axis=1)[chosen] / blocks.n_observed[chosen]
         chosen = chosen[np.argsort(best, kind="stable")][: 2 * n]
         chosen = rng.permutation(chosen)
-    result: F32 = blocks.S[chosen[:n]]
-    return result
+    return blocks.spins.take(chosen[:n]).floats(slice(None))

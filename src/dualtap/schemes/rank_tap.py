@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,8 @@ class Products(Protocol):
     n_samples: int
     n_spins: int
 
-    def dot(self, V: F32) -> F32:
-        """Return S Vᵀ."""
-
-    def transposed_dot(self, X: F32) -> F32:
-        """Return Xᵀ S."""
+    def gram_dot(self, V: F32) -> F32:
+        """Return V SᵀS."""
 
 
 class RankTAPState(NamedTuple):
@@ -107,8 +104,8 @@ class RankTAP(DampsOnlyM):
     def init(self, m: FloatArray) -> RankTAPState:
         """Start at ``m``, shape (1, n_patterns · n_spins), near ±1."""
         n, P = self.samples.n_spins * self.share, self.n_patterns
-        x = self.samples.dot(np.where(self._rows(m) < 0, -1, 1).astype(np.float32)) / n
-        second = x.T.astype(np.float64) @ x / self.samples.n_samples
+        z = np.where(self._rows(m) < 0, np.float32(-1), np.float32(1))
+        second = self.samples.gram_dot(z).astype(np.float64) @ z.T / (n**2 * self.samples.n_samples)
         w, V = np.linalg.eigh(second - np.eye(P) / n)
         prior = (V * np.maximum(w, 0.3 / n)) @ V.T
         return RankTAPState(m, prior[None])
@@ -139,8 +136,9 @@ class RankTAP(DampsOnlyM):
         K = self.share * ((self.D * m) @ m.T).astype(np.float64)
         U = self.share * np.diag((1 - np.square(m)) @ self.D)
         C = np.linalg.inv(precision + K)
-        x: Any = self.samples.dot(m) @ np.linalg.inv(precision + K + U).astype(np.float32)
-        L = x.T.astype(np.float64) @ x
-        F = self.samples.transposed_dot(x)
+        A = np.linalg.inv(precision + K + U)
+        G = self.samples.gram_dot(m)  # x = S mᵀ A is never formed: one pass, nothing of length M
+        L = A @ (G.astype(np.float64) @ m.T) @ A
+        F: F32 = A.astype(np.float32) @ G
         F -= self.share * self.D * ((M * C).astype(np.float32) @ m)
         return _Coefficients(C, L / M + C, SitePosterior(F, self.share * L))

@@ -1,0 +1,201 @@
+"""Spins from blocks of numbers: which two values there are, and what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.spins.numbers import numbers, third_value
+from dualtap.spins.storage import DenseSpins, Encoding, PackedSpins, Spins
+
+DENSE = 3 * 2**24
+"""Most entries that are kept as bytes: 50 MB of them, 200 MB as the floats that products need."""
+
+
+class SpinsBuilder:
+    """Collect samples block by block; one bit a spin is kept once there are many.
+
+    The encoding is what all blocks together say: -1/+1, 0/1 or boolean.
+
+    Parameters
+    ----------
+    zero_is_missing : bool
+        The data are -1/+1 and 0 marks a missing entry.
+    n_samples : int, optional
+        If known, memory is taken once.
+
+    Examples
+    --------
+    >>> from dualtap.spins import SpinsBuilder
+    >>> builder = SpinsBuilder()
+    >>> builder.add([[0, 1]])
+    >>> builder.add([[1, None], [1, 1]])
+    >>> builder.finish().values
+    array([[-1,  1],
+           [ 1,  0],
+           [ 1,  1]], dtype=int8)
+    """
+
+    def __init__(self, *, zero_is_missing: bool = False, n_samples: int | None = None) -> None:
+        self._zero_is_missing = zero_is_missing
+        self._expected = n_samples
+        self._n_samples, self._n_spins = 0, -1
+        self._boolean = True
+        self._first: dict[int, tuple[int, int]] = {}
+        self._any_observed = False
+        self._values: list[NDArray[np.int8]] | None = []
+        self._bits, self._observed = _Rows(n_samples), _Rows(n_samples)
+
+    def add(self, chunk: Any) -> None:
+        """Take in some samples.
+
+        Parameters
+        ----------
+        chunk : array-like of shape (n, n_spins)
+            Boolean, integer, floating, or objects that are numbers or None.
+        """
+        array = numbers(chunk, self._n_samples)
+        if array.ndim != 2:
+            raise ValueError(
+                f"Expected 2D array, got {array.ndim}D array instead: X must have shape "
+                "(n_samples, n_spins). Reshape your data with X.reshape(1, -1) if it is one sample."
+            )
+        if self._n_spins not in (-1, array.shape[1]):
+            raise ValueError(
+                f"X has {array.shape[1]} values in row {self._n_samples}, "
+                f"and {self._n_spins} in the rows before"
+            )
+        self._n_spins = array.shape[1]
+        values = self._as_signs(array)
+        self._any_observed = self._any_observed or bool(values.any())
+        self._n_samples += len(values)
+        self._keep(values)
+
+    def finish(self, *, transpose: bool = False) -> Spins:
+        """Return what was collected, with samples and spins exchanged if ``transpose``."""
+        shape = self._n_samples, max(self._n_spins, 0)
+        _check_shape(*(shape[::-1] if transpose else shape))
+        if not self._any_observed:
+            raise ValueError("X has no observed entry: every value is missing")
+        encoding = self._encoding()
+        if self._values is not None:
+            values = self._values[0] if len(self._values) == 1 else np.concatenate(self._values)
+            return DenseSpins(values.T if transpose else values, encoding)
+        observed = self._observed.finish() if self._observed else None
+        spins = PackedSpins(self._bits.finish(), observed, self._n_spins, encoding)
+        return spins.transposed() if transpose else spins
+
+    def _as_signs(self, array: NDArray[Any]) -> NDArray[np.int8]:
+        """Return -1, 0 for missing, +1; remember which values were there."""
+        one = array == 1
+        values = np.where(one, np.int8(1), np.int8(-1))
+        if array.dtype.kind == "b" or not array.size:
+            return values
+        self._boolean = False
+        zero, minus = array == 0, array == -1
+        known = one | zero | minus
+        if array.dtype.kind == "f":
+            missing = np.isnan(array)
+            if missing.any():
+                values[missing] = 0
+                known |= missing
+        if not known.all():
+            raise self._third_value(array, known)
+        for value, where in ((0, zero), (-1, minus)):
+            if value not in self._first and where.any():
+                row, column = divmod(int(np.argmax(where)), array.shape[1])
+                self._first[value] = self._n_samples + row, column
+        if self._zero_is_missing:
+            values[zero] = 0
+        elif len(self._first) == 2:
+            self._encoding()  # says what is wrong at once, not after the whole file
+        return values
+
+    def _third_value(self, array: NDArray[Any], known: NDArray[np.bool_]) -> ValueError:
+        row, column = divmod(int(np.argmin(known)), array.shape[1])
+        value = array[row, column].item()
+        if np.isinf(value):
+            place = f"row {self._n_samples + row}, column {column}"
+            return ValueError(f"X contains infinity, at {place}")
+        return third_value(value, self._n_samples + row, column)
+
+    def _encoding(self) -> Encoding:
+        if self._boolean:
+            return "boolean"
+        if self._zero_is_missing or 0 not in self._first:
+            return "-1/+1"
+        if -1 in self._first:
+            row, column = self._first[0]
+            raise ValueError(
+                f"X holds -1, 0 and +1 (the first 0 at row {row}, column {column}); "
+                "pass zero_is_missing=True if 0 marks a missing entry"
+            )
+        return "0/1"
+
+    def _keep(self, values: NDArray[np.int8]) -> None:
+        expected = max(self._expected or 0, self._n_samples)
+        if self._values is not None and expected * self._n_spins <= DENSE:
+            self._values.append(values)
+            return
+        held, self._values = [*(self._values or []), values], None
+        for part in held:
+            self._pack(part)
+
+    def _pack(self, values: NDArray[np.int8]) -> None:
+        n_before = self._bits.n_rows
+        self._bits.add(np.packbits(values > 0, axis=1))
+        if self._observed or not values.all():
+            if n_before and not self._observed:
+                every = np.packbits(np.ones((1, self._n_spins), dtype=bool), axis=1)
+                self._observed.add(np.broadcast_to(every, (n_before, every.shape[1])))
+            self._observed.add(np.packbits(values != 0, axis=1))
+
+
+class _Rows:
+    """Rows of bytes, put together without holding them twice."""
+
+    def __init__(self, expected: int | None) -> None:
+        self._expected = expected
+        self._parts: list[NDArray[np.uint8]] = []
+        self._all: NDArray[np.uint8] | None = None
+        self.n_rows = 0
+
+    def __bool__(self) -> bool:
+        return self.n_rows > 0
+
+    def add(self, rows: NDArray[np.uint8]) -> None:
+        if self._all is None and self._expected is not None:
+            self._all = np.empty((self._expected, rows.shape[1]), dtype=np.uint8)
+        if self._all is not None and self.n_rows + len(rows) <= len(self._all):
+            self._all[self.n_rows : self.n_rows + len(rows)] = rows
+        else:
+            self._parts.append(np.ascontiguousarray(rows))
+        self.n_rows += len(rows)
+
+    def finish(self) -> NDArray[np.uint8]:
+        if not self._parts and self._all is not None:
+            return self._all[: self.n_rows]
+        head = [] if self._all is None else [self._all[: self.n_rows - sum(map(len, self._parts))]]
+        parts = [*head, *self._parts][::-1]
+        self._parts, self._all = [], None
+        result = np.empty((self.n_rows, parts[-1].shape[1]), dtype=np.uint8)
+        first = 0
+        while parts:  # each is freed before the next page of the result is touched
+            part = parts.pop()
+            result[first : first + len(part)] = part
+            first += len(part)
+        return result
+
+
+def _check_shape(n_samples: int, n_spins: int) -> None:
+    if n_samples == 0 or n_spins == 0:
+        raise ValueError(
+            f"X is empty: found {n_samples} sample(s) and {n_spins} feature(s) "
+            f"(shape={(n_samples, n_spins)}) while a minimum of 1 is required."
+        )
+    if n_spins < 2:
+        raise ValueError(
+            "X has 1 feature(s) (spins); couplings need at least two. Is it transposed?"
+        )
