@@ -118,12 +118,15 @@ def recover(task: Task) -> Recovery:
     """
     blocks = Blocks(task.spins)
     with one_blas_thread():
-        whole = spectrum(blocks, task.rng, task.n_patterns or 1)
+        some = blocks if blocks.dense is not None else blocks.some(_ENOUGH_SAMPLES)
+        whole = spectrum(some, task.rng, task.n_patterns or 1)
+        if whole.n_signal and not _is_weak(whole, some):
+            return _recover_strong(some, whole, task)
+        if some is not blocks:
+            whole = spectrum(blocks, task.rng, task.n_patterns or 1)
         if task.n_patterns is None and whole.n_signal == 0:
             return _nothing(blocks, whole, task)
-        if _is_weak(whole, blocks):
-            return _recover_weak(blocks, whole, task)
-        return _recover_strong(blocks, whole, task)
+        return _recover_weak(blocks, whole, task)
 
 
 def _nothing(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
@@ -183,7 +186,6 @@ def _agree(a: F32, b: F32) -> bool:
 
 def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
-    blocks = blocks.some(_ENOUGH_SAMPLES)
     factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
     Z = _likeliest_patterns(blocks, factors, task)
     if not len(Z):

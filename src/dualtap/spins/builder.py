@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from dualtap.spins.numbers import numbers, third_value
 from dualtap.spins.storage import DenseSpins, Encoding, PackedSpins, Spins
 
+Mask = NDArray[np.bool_]
+
 DENSE = 3 * 2**24
 """Most entries that are kept as bytes: 50 MB of them, 200 MB as the floats that products need."""
 
@@ -68,10 +70,10 @@ class SpinsBuilder:
                 f"and {self._n_spins} in the rows before"
             )
         self._n_spins = array.shape[1]
-        values = self._as_signs(array)
-        self._any_observed = self._any_observed or bool(values.any())
-        self._n_samples += len(values)
-        self._keep(values)
+        up, missing = self._read(array)
+        self._any_observed |= missing is None or not missing.all()
+        self._n_samples += len(array)
+        self._keep(up, missing)
 
     def finish(self, *, transpose: bool = False) -> Spins:
         """Return what was collected, with samples and spins exchanged if ``transpose``."""
@@ -87,31 +89,39 @@ class SpinsBuilder:
         spins = PackedSpins(self._bits.finish(), observed, self._n_spins, encoding)
         return spins.transposed() if transpose else spins
 
-    def _as_signs(self, array: NDArray[Any]) -> NDArray[np.int8]:
-        """Return -1, 0 for missing, +1; remember which values were there."""
-        one = array == 1
-        values = np.where(one, np.int8(1), np.int8(-1))
+    def _read(self, array: NDArray[Any]) -> tuple[Mask, Mask | None]:
+        """Return where spins are +1, and where they are missing; remember the values seen."""
+        up: Mask = array == 1
         if array.dtype.kind == "b" or not array.size:
-            return values
+            return up, None
         self._boolean = False
-        zero, minus = array == 0, array == -1
-        known = one | zero | minus
+        missing: Mask | None = None
         if array.dtype.kind == "f":
             missing = np.isnan(array)
-            if missing.any():
-                values[missing] = 0
-                known |= missing
-        if not known.all():
-            raise self._third_value(array, known)
+            missing = missing if missing.any() else None
+        if missing is None and self._seen_before(array):
+            return up, None
+        zero, minus = array == 0, array == -1
+        known = up | zero | minus
+        if not (known.all() if missing is None else (known | missing).all()):
+            raise self._third_value(array, known if missing is None else known | missing)
         for value, where in ((0, zero), (-1, minus)):
             if value not in self._first and where.any():
                 row, column = divmod(int(np.argmax(where)), array.shape[1])
                 self._first[value] = self._n_samples + row, column
-        if self._zero_is_missing:
-            values[zero] = 0
-        elif len(self._first) == 2:
+        if not self._zero_is_missing:
             self._encoding()  # says what is wrong at once, not after the whole file
-        return values
+        elif zero.any():
+            missing = zero if missing is None else zero | missing
+        return up, missing
+
+    def _seen_before(self, array: NDArray[Any]) -> bool:
+        """Say, by three quick looks, that a block holds no other values than those before it."""
+        if self._zero_is_missing or len(self._first) != 1 or array.max() != 1:
+            return False
+        if 0 in self._first:
+            return bool(array.min() == 0) and array.dtype.kind in "iu"
+        return bool(array.min() == -1) and array.dtype.kind in "iu" and bool(array.all())
 
     def _third_value(self, array: NDArray[Any], known: NDArray[np.bool_]) -> ValueError:
         row, column = divmod(int(np.argmin(known)), array.shape[1])
@@ -134,23 +144,31 @@ class SpinsBuilder:
             )
         return "0/1"
 
-    def _keep(self, values: NDArray[np.int8]) -> None:
+    def _keep(self, up: Mask, missing: Mask | None) -> None:
         expected = max(self._expected or 0, self._n_samples)
         if self._values is not None and expected * self._n_spins <= DENSE:
+            values = np.where(up, np.int8(1), np.int8(-1))
+            if missing is not None:
+                values[missing] = 0
             self._values.append(values)
             return
-        held, self._values = [*(self._values or []), values], None
-        for part in held:
-            self._pack(part)
+        held, self._values = self._values or [], None
+        for values in held:
+            self._pack(values > 0, None if values.all() else values == 0)
+        self._pack(up, missing)
 
-    def _pack(self, values: NDArray[np.int8]) -> None:
+    def _pack(self, up: Mask, missing: Mask | None) -> None:
         n_before = self._bits.n_rows
-        self._bits.add(np.packbits(values > 0, axis=1))
-        if self._observed or not values.all():
-            if n_before and not self._observed:
-                every = np.packbits(np.ones((1, self._n_spins), dtype=bool), axis=1)
-                self._observed.add(np.broadcast_to(every, (n_before, every.shape[1])))
-            self._observed.add(np.packbits(values != 0, axis=1))
+        self._bits.add(np.packbits(up, axis=1))
+        if missing is None and not self._observed:
+            return
+        every = np.packbits(np.ones((1, self._n_spins), dtype=bool), axis=1)
+        if not self._observed:
+            self._observed.add(np.broadcast_to(every, (n_before, every.shape[1])))
+        if missing is None:
+            self._observed.add(np.broadcast_to(every, (len(up), every.shape[1])))
+        else:
+            self._observed.add(np.packbits(~missing, axis=1))
 
 
 class _Rows:
