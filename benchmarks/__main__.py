@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery]``.
+"""Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery] [real] [memory]``.
 
 All of them when none is named.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks import claims, rbm, recovery, speed
+from benchmarks import claims, memory, rbm, real, recovery, speed
 from benchmarks.harness import Row, as_rows, markdown, write
 
 
@@ -41,6 +41,14 @@ def _recovery() -> None:
     _publish("recovery-speed", "Speed of recovery, nothing given, against peers", as_rows(rows))
 
 
+def _real() -> None:
+    _publish("real", real.TITLE, real.table())
+
+
+def _memory() -> None:
+    _publish("memory", memory.TITLE, memory.table())
+
+
 def _each_thread_count(*cases: tuple[Callable[[int, int], list[Row]], int]) -> list[Row]:
     return [row for case, runs in cases for n in (1, 2) for row in case(n, runs)]
 
@@ -50,7 +58,14 @@ def _publish(name: str, title: str, rows: list[dict[str, object]]) -> None:
     print(markdown(rows))
 
 
-BENCHMARKS = {"speed": _speed, "claims": _claims, "rbm": _rbm, "recovery": _recovery}
+BENCHMARKS = {
+    "speed": _speed,
+    "claims": _claims,
+    "rbm": _rbm,
+    "recovery": _recovery,
+    "real": _real,
+    "memory": _memory,
+}
 
 
 def main(names: list[str]) -> None:

@@ -15,6 +15,7 @@ ROOMS = [
     "_files",
     "spins",
     "_validation",
+    "_html",
     "couplings",
     "_kernels",
     "_chains",
@@ -26,13 +27,16 @@ ROOMS = [
     "baselines",
     "recovery",
     "rbm",
+    "preprocessing",
+    "datasets",
     "io",
     "plots",
-    "experiments",
     "_summary",
+    "report",
+    "experiments",
     "_terminal",
-    "_fitting",
     "cli",
+    "__main__",
 ]
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 

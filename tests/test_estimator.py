@@ -590,17 +590,6 @@ def test_parameters_can_be_read_set_and_cloned(small):
         model.set_params(gamma=1)
 
 
-def test_feature_names_come_from_a_frame(small):
-    _, X, _ = small
-    names = [f"spin {i}" for i in range(300)]
-    frame = pd.DataFrame(X, columns=names)
-    model = DualTAP(5, 2.0, random_state=0).fit(frame)
-    assert model.feature_names_in_.tolist() == names
-    assert model.n_features_in_ == 300
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.transform(frame[names[::-1]])
-
-
 @pytest.mark.parametrize(
     "method", ["transform", "predict", "predict_proba", "assign", "score", "score_samples"]
 )

@@ -3,11 +3,28 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import dualtap as dt
-from dualtap.plots import learning_figure, plot_overlaps, plot_spectrum, recovery_figure
+from dualtap.plots import (
+    learning_figure,
+    plot_learning,
+    plot_overlaps,
+    plot_patterns,
+    plot_progress,
+    plot_singular_values,
+    plot_spectrum,
+    recovery_figure,
+)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +142,66 @@ def test_picture_of_nothing_says_so(nothing, teacher, tmp_path):
     assert " ".join(left.texts[0].get_text().split()) == nothing.reason_
     assert [bars.get_label() for bars in right.containers] == ["the rest"]
     figure.savefig(tmp_path / "picture.png")
+
+
+def test_every_plot_makes_a_figure_of_its_own_that_a_notebook_shows(found, teacher, trained):
+    rounds = dt.DualTAP.paper(beta=2.0, n_steps=6, random_state=0)
+    rounds.fit(teacher.sample(60, random_state=1))
+    draw = [
+        lambda **ax: plot_overlaps(found, teacher, **ax),
+        lambda **ax: plot_progress(rounds, teacher, **ax),
+        lambda **ax: plot_spectrum(found, **ax),
+        lambda **ax: plot_patterns(found, **ax),
+        lambda **ax: plot_patterns(found, shape=(15, 20), **ax),
+        lambda **ax: plot_learning(trained[0], **ax),
+        lambda **ax: plot_singular_values(trained[0], **ax),
+    ]
+    for number, plot in enumerate(draw, start=1):
+        ax = plot()
+        assert len(plt.get_fignums()) == number
+        assert ax.figure is plt.figure(plt.get_fignums()[-1])
+        given = _axes()
+        assert plot(ax=given) is given
+        assert len(plt.get_fignums()) == number
+
+
+def test_patterns_are_rows(found):
+    ax = plot_patterns(found, ax=_axes())
+    np.testing.assert_array_equal(ax.images[0].get_array(), found.magnetizations_)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("spin", "pattern")
+
+
+def test_named_spins_are_named(teacher):
+    names = [f"${k}[" for k in range(30)]  # not mathematics
+    X = pd.DataFrame(teacher.sample(60, random_state=1)[:, :30], columns=names)
+    ax = plot_patterns(dt.DualTAP(2, random_state=0).fit(X), ax=_axes())
+    ax.figure.savefig(io.BytesIO())
+    assert [label.get_text().replace("\\$", "$") for label in ax.get_xticklabels()] == names
+
+
+@pytest.mark.parametrize("shape", [(15, 20), (300, 1), (1, 300)])
+def test_patterns_are_pictures(found, shape):
+    ax = plot_patterns(found, shape=shape, ax=_axes())
+    canvas = ax.images[0].get_array()
+    pixels = np.sort(canvas.compressed())  # what lies between pictures is masked
+    np.testing.assert_array_equal(pixels, np.sort(found.magnetizations_.ravel()))
+    first = canvas[: shape[0], : shape[1]]
+    np.testing.assert_array_equal(first.ravel(), found.magnetizations_[0])
+    captions = [text.get_text() for text in ax.texts]
+    assert captions == [f"{k} · {share:.0%}" for k, share in enumerate(found.weights_)]
+    assert ax.get_title() == "4 patterns"
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_patterns_of_an_rbm_have_no_shares(trained):
+    ax = plot_patterns(trained[0], shape=(10, 20), ax=_axes())
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+
+
+def test_pictures_of_the_wrong_shape(found):
+    with pytest.raises(ValueError, match="product is 300, such as"):
+        plot_patterns(found, shape=(28, 28))
+
+
+def test_no_patterns_to_draw(nothing):
+    assert plot_patterns(nothing, shape=(15, 20), ax=_axes()).get_title() == "No pattern found"

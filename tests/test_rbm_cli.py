@@ -120,7 +120,7 @@ def test_json_is_complete_and_alone_on_stdout(run, small):
     assert shown["learning_curve"]["pseudo_likelihood"] == list(model.history_.pseudo_likelihood)
     assert shown["learning_rate"] == model.learning_rate_
     assert (shown["updates"], shown["stopped_because"]) == (model.n_updates_, "flat")
-    assert shown["score"] == model.score(read_samples(small).X)
+    assert shown["score"] == model.score(read_samples(small).spins.values)
 
 
 def test_options_reach_the_estimator(run, small):
@@ -128,7 +128,7 @@ def test_options_reach_the_estimator(run, small):
     assert run("fit", small, *RBM, *options, "-o", "model.npz", "-q")[0] == 0
     model = dt.load("model.npz")
     assert (model.n_hidden, model.beta, model.max_updates, model.random_state) == (6, 3.0, 500, 9)
-    expected = dt.HopfieldRBM(6, random_state=9).fit(read_samples(small).X)
+    expected = dt.HopfieldRBM(6, random_state=9).fit(read_samples(small).spins.values)
     np.testing.assert_array_equal(model.components_, expected.components_)
     _, out, _ = run("show", "model.npz")
     assert re.search(r"beta +3\n", out)
@@ -136,7 +136,7 @@ def test_options_reach_the_estimator(run, small):
 
 
 def test_without_a_teacher_there_is_no_error_of_couplings(run, small):
-    np.save("plain.npy", read_samples(small).X)
+    np.save("plain.npy", read_samples(small).spins.values)
     code, out, _ = run("fit", "plain.npy", *RBM, "-o", "model.npz", "--json")
     assert code == 0
     result = json.loads(out)
@@ -151,7 +151,7 @@ def write_csv(X, names):
 
 
 def test_csv_with_header_and_missing_entries(run, small):
-    X = read_samples(small).X.astype(object)
+    X = read_samples(small).spins.values.astype(object)
     X[0, :7] = ""
     names = [f"gene{i}" for i in range(X.shape[1])]
     write_csv(X, names)
@@ -163,7 +163,7 @@ def test_csv_with_header_and_missing_entries(run, small):
 
 
 def test_show_with_named_data_is_quiet(run, small):
-    X = read_samples(small).X
+    X = read_samples(small).spins.values
     write_csv(X, [f"gene{i}" for i in range(X.shape[1])])
     assert run("fit", "data.csv", *RBM, "-o", "model.npz", "-q")[0] == 0
     code, out, err = run("show", "model.npz", "--data", "data.csv", "--json")
@@ -172,11 +172,11 @@ def test_show_with_named_data_is_quiet(run, small):
 
 
 def test_zero_is_missing(run, small):
-    X = read_samples(small).X.copy()
+    X = read_samples(small).spins.values.copy()
     X[::2, ::10] = 0
     np.save("zeros.npy", X)
     result = run("fit", "zeros.npy", *RBM, "-o", "model.npz")
-    assert_one_line(result, "zero_is_missing")
+    assert_one_line(result, "--zero-is-missing")
     assert not Path("model.npz").exists()
     code, _, err = run("fit", "zeros.npy", *RBM, "-o", "model.npz", "--zero-is-missing")
     assert code == 0
@@ -381,7 +381,7 @@ def test_checkpoint_and_output_in_the_same_file(run, small):
 
 
 def test_divergence_is_a_warning_on_stderr(run, small):
-    X = read_samples(small).X
+    X = read_samples(small).spins.values
     wild = dt.HopfieldRBM(6, learning_rate=1.0, max_updates=100, random_state=0)
     with pytest.warns(UserWarning, match="diverged"):
         wild.fit(X, checkpoint="run.npz")

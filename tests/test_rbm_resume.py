@@ -469,7 +469,7 @@ def test_other_data(checkpoint):
 def test_another_schema(checkpoint):
     arrays = dict(np.load(checkpoint))
     np.savez(checkpoint, **(arrays | {"schema": np.array(99)}))
-    message = r"run\.npz has schema 99, this version of dualtap reads 1"
+    message = r"run\.npz has schema 99, this version of dualtap reads up to 1; upgrade"
     assert_refused(checkpoint, message)
     with pytest.raises(ValueError, match=message):
         dt.load(checkpoint)

@@ -5,9 +5,14 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
 
-from dualtap._terminal import print_result
+from dualtap._summary import certain_spins
+from dualtap._terminal import plain, print_pictures, print_result
 
 
 def test_long_tables_say_what_they_leave_out(capsys):
@@ -103,3 +108,191 @@ def test_bars_only_on_a_terminal(tmp_path, terminal):
     os.close(master)
     assert b"sampling" in seen
     assert b"100/100" in seen
+
+
+PICTURE = ["+++-", "+--+", "+-?+"]  # ? is unsure
+PICTURE_LINES = ["█▀▀▄", "▀ ░▀"]
+
+
+def _magnetizations(*rows):
+    values = {"+": 1.0, "-": -0.9, "?": 0.3}
+    return np.array([[values[pixel] for row in rows for pixel in row]])
+
+
+def _printed(m, shape, width=80, **options):
+    console = Console(width=width, file=None, force_terminal=False)
+    with console.capture() as capture:
+        print_pictures(m, shape, console, **options)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_two_pixels_a_character():
+    assert _printed(_magnetizations(*PICTURE), (3, 4)) == [*PICTURE_LINES, "0"]
+    assert _printed(_magnetizations("?-", "--", "+?", "?+", "-?", "??"), (6, 2))[:-1] == [
+        "░",
+        "▒▒",
+        "░▒",
+    ]
+
+
+def test_pictures_stand_side_by_side_as_far_as_the_width_goes():
+    m = np.repeat(_magnetizations(*PICTURE), 5, axis=0)
+    lines = _printed(m, (3, 4), width=30, weights=[0.5, 0.2, 0.1, 0.1, 0.1])
+    assert lines[2] == "0 · 50%  1 · 20%  2 · 10%"
+    assert lines[5] == "3 · 10%  4 · 10%"
+    assert lines[0] == "     ".join([PICTURE_LINES[0]] * 3)
+    assert lines[3] == "     ".join([PICTURE_LINES[0]] * 2)
+    assert max(map(len, lines)) <= 30
+
+
+def test_wide_pictures_are_made_smaller():
+    wide = np.where(np.arange(100) < 50, 1.0, -1.0) * np.ones((8, 1))
+    lines = _printed(wide.reshape(1, -1), (8, 100), width=50)
+    assert lines == ["█" * 25] * 2 + ["0"]
+    odd = np.ones((1, 7 * 11))
+    assert _printed(odd, (7, 11), width=10) == ["█" * 6] * 2 + ["0"]
+
+
+def test_the_first_thirty_pictures_are_shown():
+    lines = _printed(np.ones((32, 4)), (2, 2))
+    assert lines[-1] == "first 30 of 32 patterns"
+    assert "29" in lines[-2].split()
+
+
+def test_a_wrong_shape_says_what_fits():
+    with pytest.raises(ValueError, match=r"28, 28.*12 spins.*such as \(3, 4\)"):
+        _printed(np.ones((1, 12)), (28, 28))
+    with pytest.raises(ValueError, match="product is 12"):
+        _printed(np.ones((1, 12)), (12,))
+
+
+def test_results_come_with_pictures(capsys):
+    result = {"n_patterns": 1, "weights": [1.0], "mean_confidence": [0.9]}
+    print_result(result, "One", pictures=(_magnetizations(*PICTURE), (3, 4)))
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[-3:] == [*PICTURE_LINES, "0 · 100%"]
+    assert "share of samples" in lines[2]
+    print_result({"n_patterns": 0, "weights": []}, "None", pictures=(np.empty((0, 12)), (3, 4)))
+
+
+def test_names_of_the_most_certain_spins(capsys):
+    m = np.array([[1.0, 1.0, -1.0, 0.5, -0.2], [1.0, -1.0, -1.0, -0.9, 0.3]])
+    names = ["always up", "b", "c", "d", "e"]
+    found = certain_spins(m, names)
+    assert found[0] == {"plus": ["b", "always up", "d"], "minus": ["c", "e"]}
+    assert found[1]["minus"] == ["b", "c", "d"]  # equally certain, but b is rarer
+    print_result({"n_patterns": 2, "weights": [0.5, 0.5], "certain_spins": found}, "Two")
+    out = capsys.readouterr().out
+    assert re.search(r"pattern +most certainly \+1 +most certainly -1", out)
+    assert re.search(r"0 +b, always up, d +c, e", out)
+    assert certain_spins(np.empty((0, 5)), names) == []
+
+
+EVIL = [
+    "[bold]x[/bold]",
+    "\x1b[31mred\x1b[0m",
+    "bell\x07",
+    "\x1b]0;title\x07y",
+    "two\nlines",
+    "z" * 60,
+]
+
+
+def test_names_command_neither_rich_nor_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    spins = [{"plus": EVIL[:4], "minus": EVIL[4:]}]
+    print_result({"n_patterns": 1, "weights": [1.0], "certain_spins": spins}, "One\x1b[2J")
+    out = capsys.readouterr().out
+    assert re.search(r"\[bold\]x\[/bold\], red, bell, y +two lines, z{23}…", out)
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+@given(st.text())
+def test_plain_text_has_nothing_invisible(text):
+    seen = plain(text)
+    assert seen.isprintable() or any(c in "\xa0\u2028\u2029" or c.isspace() for c in seen)
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", seen)
+    assert plain(seen) == seen
+
+
+def test_words_of_any_alphabet_stay():
+    assert plain("naïve 中文 β=2 😀 [x]") == "naïve 中文 β=2 😀 [x]"
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colours_only_where_they_are_wanted(monkeypatch, capsys, environment, coloured):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    result = {
+        "n_patterns": 1,
+        "weights": [1.0],
+        "certain_spins": [{"plus": ["a"], "minus": ["b"]}],
+    }
+    print_result(result, "One", pictures=(_magnetizations(*PICTURE), (3, 4)))
+    out = capsys.readouterr().out
+    assert bool(re.search(r"\x1b\[[\d;]*3[0-7]m", out)) == coloured  # NO_COLOR may leave bold type
+    assert ("\x1b" in out) == bool(environment)
+
+
+@pytest.fixture
+def complete(run, monkeypatch):
+    """Ask for completions as a shell does."""
+
+    def _complete(shell, line):
+        words = line.split()
+        monkeypatch.setenv("_DUALTAP_COMPLETE", f"complete_{shell}")
+        if shell == "bash":
+            monkeypatch.setenv("COMP_WORDS", line)
+            monkeypatch.setenv("COMP_CWORD", str(len(words) - (not line.endswith(" "))))
+        else:
+            monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+            monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+        code, out, err = run()
+        assert (code, err) == (0, "")
+        return out
+
+    return _complete
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_options_and_values(complete, shell):
+    assert {"demo", "sample", "fit", "show"} <= set(re.findall(r"\w+", complete(shell, "dualtap ")))
+    commands = complete(shell, "dualtap sh")
+    assert "show" in commands
+    assert "sample" not in commands
+    options = complete(shell, "dualtap fit --me")
+    assert "--method" in options
+    assert "--output" not in options
+    assert {"tap", "paper", "rbm"} <= set(
+        re.findall(r"\w+", complete(shell, "dualtap fit --method "))
+    )
+    starts = complete(shell, "dualtap sample --start p")
+    assert "patterns" in starts
+    assert "annealed" not in starts
+
+
+@pytest.mark.parametrize(
+    ("shell", "script"),
+    [
+        ("bash", ".bash_completions/dualtap.sh"),
+        ("zsh", ".zfunc/_dualtap"),
+        ("fish", ".config/fish/completions/dualtap.fish"),
+    ],
+)
+def test_completion_is_shown_and_installed(run, monkeypatch, tmp_path, shell, script):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
+    code, shown, err = run("--show-completion")
+    assert (code, err) == (0, "")
+    assert f"_DUALTAP_COMPLETE=complete_{shell}" in shown
+    code, out, _ = run("--install-completion")
+    assert code == 0
+    assert "completion installed" in out
+    assert (tmp_path / script).read_text().strip() == shown.strip()

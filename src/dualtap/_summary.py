@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dualtap.spins import Spins
 
 Model = DualTAP | HopfieldRBM
 _LEADING = 40
+_MOST_CERTAIN = 4
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -47,9 +49,47 @@ def _describe_tap(model: DualTAP) -> dict[str, Any]:
         "mean_confidence": confidence.mean(axis=1).tolist(),
         "unsure_bits": (confidence < 0.8).sum(axis=1).tolist(),
     }
+    if hasattr(model, "feature_names_in_"):
+        result["certain_spins"] = certain_spins(model.magnetizations_, model.feature_names_in_)
     if hasattr(model, "spectrum_"):
         result["spectrum"] = model.spectrum_[:_LEADING].tolist()
     return result
+
+
+def certain_spins(
+    magnetizations: NDArray[np.floating], names: Sequence[str]
+) -> list[dict[str, list[str]]]:
+    """Return for each pattern the names of the spins that are most certainly +1, and -1.
+
+    Among equally certain ones those come first whose value is rarest among the patterns.
+
+    Parameters
+    ----------
+    magnetizations : array of shape (n_patterns, n_spins)
+    names : sequence of n_spins str
+
+    Returns
+    -------
+    list of dict
+        ``plus`` and ``minus``, a few names each, in the order of certainty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap._summary import certain_spins
+    >>> certain_spins(np.array([[0.9, -0.7, 1.0, -1.0]]), ["a", "b", "c", "d"])
+    [{'plus': ['c', 'a'], 'minus': ['d', 'b']}]
+    """
+    m = np.asarray(magnetizations)
+    rarity = np.abs(m - m.mean(axis=0)) if len(m) else m
+    found = []
+    for values, rare in zip(m, rarity, strict=True):
+        order = np.lexsort((-rare, -np.abs(values).round(2)))
+        signs = {"plus": order[values[order] > 0], "minus": order[values[order] < 0]}
+        found.append(
+            {key: [str(names[i]) for i in which[:_MOST_CERTAIN]] for key, which in signs.items()}
+        )
+    return found
 
 
 def _describe_rbm(model: HopfieldRBM) -> dict[str, Any]:
@@ -84,6 +124,15 @@ def explain(model: Model, spins: Spins) -> dict[str, Any]:
         counts = np.bincount(labels[labels >= 0], minlength=model.n_patterns_)
         result["weights"] = (counts / spins.n_samples).tolist()
     return result
+
+
+def agreement(model: Model, spins: Spins, labels: NDArray[np.str_]) -> dict[str, Any]:
+    """Compare the assignment of samples with labels that were never fitted."""
+    if not isinstance(model, DualTAP):
+        return {}
+    from sklearn.metrics import adjusted_rand_score
+
+    return {"adjusted_rand_index": float(adjusted_rand_score(labels, model.predict(spins)))}
 
 
 def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from dualtap._validation import image_shape
+
+Pictures = tuple[NDArray[np.floating], Sequence[int]]
+"""Magnetizations of shape (n_patterns, n_spins), and the height and width of a sample."""
 
 _PER_PATTERN = {
     "weights": ("share of samples", "{:.1%}"),
     "mean_confidence": ("mean |m|", "{:.3f}"),
     "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
 }
-_TABLES = {*_PER_PATTERN, "learning_curve", "singular_values", "spectrum"}
+_TABLES = {*_PER_PATTERN, "certain_spins", "learning_curve", "singular_values", "spectrum"}
 _MOST_ROWS = 30
 _CURVE_ROWS = 12
 _BAR_WIDTH = 40
 _BEYOND = 5  # values of the spectrum shown after those of the patterns
+_LONGEST_NAME = 24
+_UNSURE = 0.8
+_GAP = 2  # columns between pictures
+_BLOCKS = {(1, 1): "█", (1, -1): "▀", (-1, 1): "▄", (-1, -1): " ", (0, -1): "░", (-1, 0): "░"}
+_ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
 _MOST_EDGES = 8.0  # longer bars are cut, or the edge of noise could not be seen beside them
 
 
-def print_result(result: dict[str, Any], headline: str) -> None:
+def print_result(result: dict[str, Any], headline: str, pictures: Pictures | None = None) -> None:
     """Print what matters in a line, scalars as a list, the values of each pattern as a table.
+
+    Parameters
+    ----------
+    result : dict
+        As :func:`dualtap._summary.describe` returns it.
+    headline : str
+    pictures : pair of array and shape, optional
+        Magnetizations and (height, width), to print the patterns as pictures as well.
 
     Examples
     --------
@@ -34,10 +58,16 @@ def print_result(result: dict[str, Any], headline: str) -> None:
     mean overlap  0.9877
     """
     console = Console(highlight=False)
-    console.print(f"[bold green]{escape(headline)}[/bold green]", soft_wrap=not console.is_terminal)
+    console.print(
+        f"[bold green]{escape(plain(headline))}[/bold green]", soft_wrap=not console.is_terminal
+    )
     _print_scalars(result, console)
     if result.get("n_patterns") and "weights" in result:
         console.print(_pattern_table(result))
+    if result.get("certain_spins") and pictures is None:
+        console.print(_names_table(result["certain_spins"]))
+    if pictures is not None and len(pictures[0]):
+        print_pictures(*pictures, console, weights=result.get("weights"))
     if "learning_curve" in result:
         console.print(_curve_table(result["learning_curve"]))
     if "singular_values" in result:
@@ -52,7 +82,7 @@ def _print_scalars(result: dict[str, Any], console: Console) -> None:
     scalars = {key: v for key, v in result.items() if key not in left_out and v != ""}
     width = max(len(key) for key in scalars)
     for key, value in scalars.items():
-        text = _format(value)
+        text = plain(_format(value))
         if console.is_terminal:
             lines = textwrap.wrap(text, max(console.width - width - 2, 20), break_long_words=False)
             text = ("\n" + " " * (width + 2)).join(lines)
@@ -63,13 +93,114 @@ def _pattern_table(result: dict[str, Any]) -> Table:
     columns = {key: spec for key, spec in _PER_PATTERN.items() if key in result}
     n_patterns = result["n_patterns"]
     shown = min(n_patterns, _MOST_ROWS)
-    more = f"first {shown} of {n_patterns} patterns" if shown < n_patterns else None
-    table = Table("pattern", caption=more, box=None, pad_edge=False)
+    table = Table("pattern", caption=_left_out(shown, n_patterns), box=None, pad_edge=False)
     for title, _ in columns.values():
         table.add_column(title, justify="right")
     for k in range(shown):
         table.add_row(str(k), *(form.format(result[key][k]) for key, (_, form) in columns.items()))
     return table
+
+
+def _left_out(shown: int, n_patterns: int) -> str | None:
+    return f"first {shown} of {n_patterns} patterns" if shown < n_patterns else None
+
+
+def _names_table(patterns: list[dict[str, list[str]]]) -> Table:
+    """Return the names of sure spins; as :class:`rich.text.Text` they are never read as markup."""
+    table = Table("pattern", "most certainly +1", "most certainly -1", box=None, pad_edge=False)
+    for k, spins in enumerate(patterns[:_MOST_ROWS]):
+        names = (", ".join(_cut(plain(name)) for name in spins[key]) for key in ("plus", "minus"))
+        table.add_row(str(k), *map(Text, names))
+    return table
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def plain(text: str) -> str:
+    r"""Return text from a file without what could command a terminal.
+
+    Escape sequences and invisible characters (control, direction, private) go; a tab or a new
+    line becomes a space.
+
+    Examples
+    --------
+    >>> from dualtap._terminal import plain
+    >>> plain("a\x1b[31mb\x07\tc")
+    'ab c'
+    """
+    visible = re.sub(r"[\t\r\n]", " ", _ESCAPES.sub("", text))
+    return "".join(c for c in visible if not unicodedata.category(c).startswith("C"))
+
+
+def print_pictures(
+    magnetizations: NDArray[np.floating],
+    shape: Sequence[int],
+    console: Console,
+    weights: Sequence[float] | None = None,
+) -> None:
+    """Print patterns as pictures, two pixels a character, as many side by side as fit.
+
+    A full block is +1, a blank -1, a shade a bit with an absolute m below 0.8. What is wider than
+    the console is made smaller by whole factors.
+
+    Parameters
+    ----------
+    magnetizations : array of shape (n_patterns, n_spins)
+    shape : (height, width)
+    console : Console
+    weights : sequence of n_patterns float, optional
+        Shares of the samples, printed below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rich.console import Console
+    >>> from dualtap._terminal import print_pictures
+    >>> m = np.array([[1, 1, -1, 1, -1, 1], [1, 0.1, 1, -1, 1, 1]])
+    >>> print_pictures(m, (2, 3), Console(width=40), weights=[0.7, 0.3])
+    █▀▄      ▀▒█
+    0 · 70%  1 · 30%
+    """
+    shown = np.asarray(magnetizations)[:_MOST_ROWS]
+    tiles = shown.reshape(-1, *image_shape(shape, shown.shape[1]))
+    tiles = _smaller(tiles, -(-tiles.shape[2] // console.width))
+    captions = [str(k) if weights is None else f"{k} · {weights[k]:.0%}" for k in range(len(tiles))]
+    width = max(tiles.shape[2], *map(len, captions)) + _GAP
+    per_row = max(1, (console.width + _GAP) // width)
+    for first in range(0, len(tiles), per_row):
+        row = slice(first, first + per_row)
+        pictures = zip(*map(_characters, tiles[row]), strict=True)
+        for line in (*pictures, captions[row]):
+            joined = "".join(f"{part:<{width}}" for part in line).rstrip()
+            console.print(Text(joined), soft_wrap=True)
+    left_out = _left_out(len(tiles), len(magnetizations))
+    if left_out is not None:
+        console.print(left_out)
+
+
+def _smaller(tiles: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
+    """Return the means over squares of ``factor`` pixels a side; a last part square counts, too."""
+    if factor == 1:
+        return tiles
+    for axis in (1, 2):
+        starts = np.arange(0, tiles.shape[axis], factor)
+        counts = np.diff(np.append(starts, tiles.shape[axis]))
+        sums = np.add.reduceat(tiles, starts, axis=axis)
+        tiles = sums / (counts[:, None] if axis == 1 else counts)
+    return tiles
+
+
+def _characters(tile: NDArray[np.floating]) -> list[str]:
+    """Return the lines of one picture; a last odd row has nothing below it."""
+    state = np.where(np.abs(tile) < _UNSURE, 0, np.sign(tile)).astype(int)
+    if len(state) % 2:
+        state = np.vstack([state, np.full((1, state.shape[1]), -1)])
+    return [
+        "".join(_BLOCKS.get((int(a), int(b)), "▒") for a, b in zip(top, bottom, strict=True))
+        for top, bottom in zip(state[::2], state[1::2], strict=True)
+    ]
 
 
 def _curve_table(curve: dict[str, list[float]]) -> Table:

@@ -309,7 +309,7 @@ class HopfieldModel:
         return_start : bool
             Also return the states the chains started from.
         verbose : bool
-            Show a progress bar on a terminal.
+            Show a progress bar, on a terminal or in a notebook.
 
         Returns
         -------

@@ -66,7 +66,7 @@ class Match:
     Attributes
     ----------
     overlaps : array of shape (n_true,)
-        |overlap| of each true pattern with its partner, 0 where it has none.
+        Absolute overlap of each true pattern with its partner, 0 where it has none.
     index : array of shape (n_true,), int
         The partner of each true pattern, -1 where it has none.
     sign : array of shape (n_true,), int

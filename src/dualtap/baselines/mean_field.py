@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._threads import one_blas_thread
-from dualtap._validation import validated_spins
+from dualtap._validation import TakesSpins, validated_spins
 from dualtap.baselines.pseudo_likelihood import ising_pseudo_likelihood
 
 FloatArray = NDArray[np.float64]
@@ -105,7 +105,7 @@ def mean_field_couplings(covariance: FloatArray) -> FloatArray:
     return J
 
 
-class NaiveMeanField(BaseEstimator):
+class NaiveMeanField(TakesSpins, BaseEstimator):
     r"""Couplings of a pairwise Ising model by naive mean field (inverse covariance).
 
     For :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \sum_i h_i s_i)`, β included in J
@@ -166,7 +166,7 @@ class NaiveMeanField(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing.
+            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
         y : ignored
 
         Returns
@@ -174,6 +174,11 @@ class NaiveMeanField(BaseEstimator):
         self
         """
         S = validated_spins(self, X, reset=True).values
+        if len(S) < 2:
+            raise ValueError(
+                f"X has only 1 sample, so the covariance of the {S.shape[1]} spins is singular "
+                "whatever the shrinkage: give at least two samples"
+            )
         with one_blas_thread():
             x = centred(S)
             if self.shrinkage == "ledoit-wolf":
@@ -203,8 +208,3 @@ class NaiveMeanField(BaseEstimator):
         check_is_fitted(self)
         values = validated_spins(self, X).values
         return ising_pseudo_likelihood(values, self.couplings_, self.fields_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from dualtap._progress import Advance, progress
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
-from dualtap._validation import validated_spins
+from dualtap._validation import TakesSpins, validated_spins
 
 FloatArray = NDArray[np.float64]
 RealArray = NDArray[np.float32] | NDArray[np.float64]
@@ -308,7 +308,7 @@ def regularization_path(
     return RegularizationPath(*np.array(rows).T)
 
 
-class PseudoLikelihood(BaseEstimator):
+class PseudoLikelihood(TakesSpins, BaseEstimator):
     r"""Couplings of a pairwise Ising model by L2-regularised maximum pseudo-likelihood.
 
     The model is :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \sum_i b_i s_i)`, β included
@@ -339,7 +339,7 @@ class PseudoLikelihood(BaseEstimator):
     random_state : int, RandomState, Generator or None
         Which samples "auto" holds out.
     verbose : bool
-        Show a progress bar on a terminal.
+        Show a progress bar, on a terminal or in a notebook.
 
     Attributes
     ----------
@@ -405,7 +405,7 @@ class PseudoLikelihood(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing.
+            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
         y : ignored
 
         Returns
@@ -464,8 +464,3 @@ class PseudoLikelihood(BaseEstimator):
                 self._minimum,
                 advance,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -93,7 +93,7 @@ class HopfieldRBM(LearnedRBM):
         Updates between two entries of ``history_``.
     random_state : int, RandomState, Generator or None
     verbose : bool
-        Show a progress bar on a terminal.
+        Show a progress bar, on a terminal or in a notebook.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class HopfieldRBM(LearnedRBM):
         ----------
         X : array-like of shape (n_samples, n_spins)
             ±1, 0/1 or boolean; NaN or None where a value is missing. Missing entries are sampled
-            from the model at every update.
+            from the model at every update. Sparse matrices are 0/1.
         y : ignored
         teacher : HopfieldModel, optional
             The model that made the samples. Its couplings are compared with those learned, in

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._chains import seeded_generators
 from dualtap._files import stored_parameters
+from dualtap._html import SummaryInNotebooks
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import validated_spins
+from dualtap._validation import TakesSpins, validated_spins
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.likelihood import LogPartition, log_likelihood, log_partition
 from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
@@ -21,8 +22,21 @@ from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors, pseudo_
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
 
+_STOPPED = {
+    "flat": "the pseudo-likelihood is flat",
+    "max_updates": "max_updates is reached",
+    "diverged": "it diverged",
+    "callback": "a callback asked for it",
+}
 
-class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+
+class LearnedRBM(
+    SummaryInNotebooks,
+    TakesSpins,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     """The part of :class:`HopfieldRBM` that follows from a training run, whoever made it."""
 
     hidden: Hidden
@@ -163,6 +177,44 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         return mode_errors(self.components_, data_modes(validated_spins(self, X).values, n_modes))
 
+    def summary(self) -> str:
+        """Return what was learned in a few lines: patterns, singular values, how training ended.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> teacher = dt.HopfieldModel.random(n_spins=300, n_patterns=3, beta=2.0, random_state=0)
+        >>> X = teacher.sample(200, random_state=1)
+        >>> print(dt.HopfieldRBM(n_hidden=8, random_state=0).fit(X).summary())  # doctest: +ELLIPSIS
+        3 patterns, β = 2...: as many of 8 singular values stand above a gap
+        hidden units: gaussian
+        training: ... updates, ended because the pseudo-likelihood is flat
+        pseudo-likelihood: -0.1... per spin
+        """
+        check_is_fitted(self)
+        n, n_hidden = self.n_patterns_, len(self.components_)
+        if n:
+            found = "1 pattern" if n == 1 else f"{n} patterns"
+            beta = f", β = {self.beta_:.3g}" if self.hidden == "gaussian" else ""
+            first = f"{found}{beta}: as many of {n_hidden} singular values stand above a gap"
+        else:
+            first = f"no pattern: there is no gap between the {n_hidden} singular values"
+        reason = _STOPPED.get(self.stop_reason_)
+        ended = "" if reason is None else f", ended because {reason}"
+        lines = [
+            first,
+            f"hidden units: {self.hidden}",
+            f"training: {self.n_updates_} updates{ended}",
+        ]
+        seen = self.history_.pseudo_likelihood
+        if len(seen):  # partial_fit does not look
+            lines.append(f"pseudo-likelihood: {seen[-1]:.3f} per spin")
+        return "\n".join(lines)
+
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write the training run to an ``.npz`` file; :func:`dualtap.save` calls this.
 
@@ -277,5 +329,5 @@ class LearnedRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []  # hidden means are float32, whatever X is
         return tags

@@ -249,7 +249,8 @@ def read_run(path: Path) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
         raise ValueError(f"{path} is not a training run of an RBM; HopfieldRBM writes them")
     if int(contents["schema"]) != SCHEMA:
         raise ValueError(
-            f"{path} has schema {int(contents['schema'])}, this version of dualtap reads {SCHEMA}"
+            f"{path} has schema {int(contents['schema'])}, this version of dualtap reads up to "
+            f"{SCHEMA}; upgrade dualtap"
         )
     try:
         return _rebuild(contents)

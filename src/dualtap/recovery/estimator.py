@@ -75,7 +75,7 @@ class DualTAP(LearnedPatterns):
         Deflation: iterations after which a student gives up.
     random_state : int, RandomState, Generator or None
     verbose : bool
-        Show a progress bar on a terminal.
+        Show a progress bar, on a terminal or in a notebook.
 
     Attributes
     ----------
@@ -103,6 +103,8 @@ class DualTAP(LearnedPatterns):
         Leading squared singular values of the samples, over the edge of noise.
     history_ : History
         Deflation only.
+    n_iter_ : int
+        Deflation only: most iterations that a student took.
     n_features_in_ : int
         Number of spins.
     feature_names_in_ : array of str
@@ -219,7 +221,7 @@ class DualTAP(LearnedPatterns):
             found = recover(Task(spins, rng, self.n_patterns, self.beta, self.start, self.effort))
         self.patterns_, self.n_patterns_ = signs(found.m), len(found.m)
         nearest = self._assign(spins).label
-        order = np.argsort(-np.bincount(nearest + 1)[1:], kind="stable")
+        order = np.argsort(-np.bincount(nearest + 1, minlength=len(found.m) + 1)[1:], kind="stable")
         self.magnetizations_ = found.m[order]
         self.patterns_ = self.patterns_[order]
         self.beta_ = float(found.beta)

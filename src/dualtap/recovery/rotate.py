@@ -140,6 +140,8 @@ def unmixed(u: NDArray[np.floating], seed: int, contrast: str = "logcosh") -> F3
         # A rotation that has not converged is judged by its signs like the others.
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
+            # Whatever frames the user wants from transformers, these are arrays.
+            ica.set_output(transform="default")
             components = ica.fit_transform(np.sqrt(u.shape[1]) * u.T).T
         except ValueError:  # a handful of sites may send the iteration to infinity
             components = u

@@ -17,7 +17,7 @@ class StepInfo(NamedTuple):
     """Diagnostics of one step, one entry a student."""
 
     residual: FloatArray
-    """Mean |f(m) - m| over the spins, before any damping."""
+    """Mean absolute value of f(m) - m over the spins, before any damping."""
     stiffness: FloatArray
     """c such that no mode of the update is multiplied by less than -c; sets the safe damping."""
     guarded: NDArray[np.bool_]

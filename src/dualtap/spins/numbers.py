@@ -83,8 +83,9 @@ def numbers(X: Any, first_row: int = 0) -> NDArray[Any]:
         return array
     if array.dtype.kind != "O":
         first = array.ravel()[0].item() if array.size else ""
+        unsupported = "Complex data not supported: " if array.dtype.kind == "c" else ""
         raise ValueError(
-            f"X holds values of type {array.dtype} (the first is {first!r}); "
+            f"{unsupported}X holds values of type {array.dtype} (the first is {first!r}); "
             "spins are numbers or booleans"
         )
     if array.ndim != 2:

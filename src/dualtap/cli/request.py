@@ -38,7 +38,7 @@ class Request:
 
     Examples
     --------
-    >>> from dualtap._fitting import Method, Request
+    >>> from dualtap.cli.request import Method, Request
     >>> Request(Method.tap, students=3).check()
     Traceback (most recent call last):
     ...

@@ -1,9 +1,8 @@
-"""Pictures of a recovery. Matplotlib is imported only when one is drawn."""
+"""What a recovery found, against the noise and against a teacher."""
 
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,28 +10,17 @@ from numpy.typing import NDArray
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
-from dualtap.rbm import HopfieldRBM
+from dualtap.plots._axes import axes_or_new, count_patterns
 from dualtap.recovery import DualTAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "check_format",
-    "learning_figure",
-    "plot_learning",
-    "plot_overlaps",
-    "plot_progress",
-    "plot_singular_values",
-    "plot_spectrum",
-    "recovery_figure",
-]
-
 _LEADING = 40
 
 
-def plot_overlaps(model: DualTAP, teacher: HopfieldModel, ax: Axes) -> Axes:
+def plot_overlaps(model: DualTAP, teacher: HopfieldModel, ax: Axes | None = None) -> Axes:
     """Draw the absolute overlap of every found pattern with every teacher pattern.
 
     After deflation there is a column for every round, also those after the last pattern (Fig. 2).
@@ -43,12 +31,14 @@ def plot_overlaps(model: DualTAP, teacher: HopfieldModel, ax: Axes) -> Axes:
     model : DualTAP
         Fitted.
     teacher : HopfieldModel
-    ax : Axes
+    ax : Axes, optional
+        A new figure of pyplot when not given.
 
     Returns
     -------
     Axes
     """
+    ax = axes_or_new(ax)
     if not model.n_patterns_:
         return _say_nothing_found(model, ax)
     if hasattr(model, "history_"):
@@ -88,7 +78,7 @@ def _say_nothing_found(model: DualTAP, ax: Axes) -> Axes:
     return ax
 
 
-def plot_progress(model: DualTAP, teacher: HopfieldModel, ax: Axes) -> Axes:
+def plot_progress(model: DualTAP, teacher: HopfieldModel, ax: Axes | None = None) -> Axes:
     r"""Draw the relative error of J and the rescaled :math:`\hat{\mathcal L}` (Fig. 3).
 
     Parameters
@@ -96,12 +86,14 @@ def plot_progress(model: DualTAP, teacher: HopfieldModel, ax: Axes) -> Axes:
     model : DualTAP
         Fitted.
     teacher : HopfieldModel
-    ax : Axes
+    ax : Axes, optional
+        A new figure of pyplot when not given.
 
     Returns
     -------
     Axes
     """
+    ax = axes_or_new(ax)
     history = model.history_
     rounds = np.arange(1, len(history.scores) + 1)
     errors = history.coupling_errors(teacher)
@@ -120,7 +112,13 @@ def plot_progress(model: DualTAP, teacher: HopfieldModel, ax: Axes) -> Axes:
     return ax
 
 
-def plot_spectrum(model: DualTAP, ax: Axes) -> Axes:
+def _mark_last(model: DualTAP, ax: Axes) -> None:
+    """Mark where the rounds stop finding patterns."""
+    ax.axvline(model.n_patterns_ + 0.5, color="black", lw=1, ls=":")
+    ax.locator_params(axis="x", integer=True, min_n_ticks=1)
+
+
+def plot_spectrum(model: DualTAP, ax: Axes | None = None) -> Axes:
     """Draw the leading squared singular values of the samples over the edge of noise.
 
     Those of the patterns are blue, what is left is grey. Fair coins end at 1, the dotted line;
@@ -130,7 +128,8 @@ def plot_spectrum(model: DualTAP, ax: Axes) -> Axes:
     ----------
     model : DualTAP
         Fitted with ``scheme="joint"``.
-    ax : Axes
+    ax : Axes, optional
+        A new figure of pyplot when not given.
 
     Returns
     -------
@@ -138,16 +137,16 @@ def plot_spectrum(model: DualTAP, ax: Axes) -> Axes:
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> import dualtap as dt
     >>> from dualtap.plots import plot_spectrum
     >>> teacher = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0)
     >>> model = dt.DualTAP(random_state=0).fit(teacher.sample(40, random_state=1))
-    >>> plot_spectrum(model, Figure().subplots()).get_title()
+    >>> plot_spectrum(model).get_title()
     'Spectrum of the samples: 3 patterns'
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
+    ax = axes_or_new(ax)
     n = model.n_patterns_
     values = model.spectrum_[: max(_LEADING, 2 * n)]
     # The last values of few samples may be zero, and a log scale would go down to rounding errors.
@@ -169,7 +168,7 @@ def plot_spectrum(model: DualTAP, ax: Axes) -> Axes:
         xlim=(0.3, len(values) + 0.7),
         xlabel="rank",
         ylabel="squared singular value / edge of noise",
-        title=f"Spectrum of the samples: {_patterns(n)}",
+        title=f"Spectrum of the samples: {count_patterns(n)}",
     )
     ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # less than a decade has labels, too
@@ -177,27 +176,6 @@ def plot_spectrum(model: DualTAP, ax: Axes) -> Axes:
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.legend(frameon=False)
     return ax
-
-
-def check_format(path: Path) -> str:
-    """Return the picture format that a file name asks for; call it before long work.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from dualtap.plots import check_format
-    >>> check_format(Path("demo.svg"))
-    'svg'
-    """
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    known = FigureCanvasBase.filetypes
-    suffix = path.suffix.lower().lstrip(".")
-    if suffix not in known:
-        raise ValueError(
-            f"cannot draw a picture to {path.name!r}; known are {', '.join('.' + k for k in known)}"
-        )
-    return suffix
 
 
 def recovery_figure(model: DualTAP, teacher: HopfieldModel, n_samples: int) -> Figure:
@@ -227,92 +205,7 @@ def recovery_figure(model: DualTAP, teacher: HopfieldModel, n_samples: int) -> F
     n = model.n_patterns_
     found = f"; found: β = {model.beta_:.2f}" if n else ""
     figure.suptitle(
-        f"{_patterns(n)} recovered from {n_samples} samples of "
+        f"{count_patterns(n)} recovered from {n_samples} samples of "
         f"{teacher.n_spins} spins (hidden: P = {teacher.n_patterns}, β = {teacher.beta:g}{found})"
     )
     return figure
-
-
-def plot_learning(rbm: HopfieldRBM, ax: Axes) -> Axes:
-    r"""Draw the pseudo-likelihood per spin and, with a teacher, the error of J (Fig. 5).
-
-    Parameters
-    ----------
-    rbm : HopfieldRBM
-        Fitted.
-    ax : Axes
-
-    Returns
-    -------
-    Axes
-        Of the pseudo-likelihood; the error has a twin of it.
-    """
-    curve = rbm.history_
-    ax.plot(curve.update, curve.pseudo_likelihood, "C0-", label="exact")
-    ax.plot(curve.update, curve.pseudo_likelihood_one_step, "C0:", label="one-step estimate")
-    ax.set(xlabel="update", ylabel="pseudo-likelihood per spin", title="Learning")
-    handles, labels = ax.get_legend_handles_labels()
-    if not np.isnan(curve.error).any():
-        twin = ax.twinx()
-        handles += twin.plot(curve.update, curve.error, "C1--")
-        labels.append("relative error of J")
-        twin.set(ylim=(0, None), ylabel="relative error of J")
-    ax.legend(handles, labels, frameon=False, loc="center right")
-    return ax
-
-
-def plot_singular_values(rbm: HopfieldRBM, ax: Axes) -> Axes:
-    """Draw the singular values of the weights as they emerge (Fig. 6).
-
-    Parameters
-    ----------
-    rbm : HopfieldRBM
-        Fitted.
-    ax : Axes
-
-    Returns
-    -------
-    Axes
-    """
-    curve, n = rbm.history_, rbm.n_patterns_
-    lines = ax.plot(curve.update, curve.singular_values, color="0.6", lw=1)
-    for line in lines[:n]:
-        line.set(color="C0", lw=1.5)
-    ax.set(
-        xlabel="update",
-        ylabel="singular value of W",
-        ylim=(0, None),
-        title=f"{n} of {len(lines)} singular values emerge",
-    )
-    return ax
-
-
-def learning_figure(rbm: HopfieldRBM) -> Figure:
-    """Return both pictures of a training side by side.
-
-    Parameters
-    ----------
-    rbm : HopfieldRBM
-        Fitted.
-
-    Returns
-    -------
-    Figure
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot_learning(rbm, left)
-    plot_singular_values(rbm, right)
-    return figure
-
-
-def _mark_last(model: DualTAP, ax: Axes) -> None:
-    """Mark where the rounds stop finding patterns."""
-    ax.axvline(model.n_patterns_ + 0.5, color="black", lw=1, ls=":")
-    ax.locator_params(axis="x", integer=True, min_n_ticks=1)
-
-
-def _patterns(n: int) -> str:
-    return f"{n or 'no'} pattern{'s' if n > 1 else ''}"

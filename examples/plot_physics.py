@@ -1,0 +1,103 @@
+"""
+Three phases of one teacher
+===========================
+
+A Hopfield model with ten hidden patterns makes three kinds of samples. Cold, each sample lies near
+one pattern; warmer, near mixtures of several; hot, samples lean a little on every pattern and form
+no clusters. How many samples does it take to find the patterns in each phase, and what does theory
+allow?
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from comparison import fit_rbm
+from scipy.stats import binom
+from sklearn.cluster import KMeans
+
+import dualtap as dt
+from dualtap.theory import paramagnetic_limit, retrieval_state
+
+N, P = 500, 10
+PHASES = {
+    "retrieval, β = 2": (2.0, [20, 40, 80]),
+    "mixed, β = 1.2": (1.2, [250, 500, 1000]),
+    "paramagnet, β = 0.8": (0.8, [250, 500, 1000]),
+}
+
+# %%
+# The limits
+# ----------
+# Near a pattern, a sample has the overlap m with it that replica theory gives. Ten times as many
+# samples as patterns are ten votes on every bit, and the majority of them is right as often as that
+# of ten coins of bias m; a student that knows the couplings as well may do a little better. In the
+# paramagnet the best that any student can do is known for a single pattern and many spins. For
+# mixtures no limit is known.
+
+
+def limit(beta, n_samples):
+    """Return the mean overlap of the best signs with the truth, NaN where nobody knows it."""
+    if beta < 1:
+        return paramagnetic_limit(beta, n_samples / N).sign
+    if beta < 1.5:
+        return np.nan
+    n, m = n_samples // P, retrieval_state(1 / beta, P / N).magnetization
+    right = np.arange(n + 1)
+    return float(binom.pmf(right, n, (1 + m) / 2) @ np.sign(2 * right - n))
+
+
+# %%
+# The students
+# ------------
+# ``DualTAP`` is told nothing; k-means and ``BernoulliRBM`` are told that there are ten patterns.
+# Each true pattern is compared with the nearest one found, up to the sign.
+
+
+def overlap(found, teacher):
+    """Return the mean over true patterns of the greatest overlap with a found one."""
+    return np.abs(dt.metrics.overlaps(found, teacher.patterns)).max(axis=0, initial=0).mean()
+
+
+def found_by(method, X):
+    """Return the ±1 patterns that a method finds."""
+    if method == "DualTAP, told nothing":
+        return dt.DualTAP(random_state=0).fit(X).patterns_
+    if method == "k-means, told P":
+        centres = KMeans(P, n_init=3, random_state=0).fit(X.astype(float)).cluster_centers_
+    else:
+        centres = fit_rbm(X, P).components_
+    return np.where(centres < 0, -1, 1)
+
+
+STYLES = {
+    "DualTAP, told nothing": "o-C3",
+    "k-means, told P": "s-C0",
+    "BernoulliRBM, told P": "^-C2",
+}
+
+# %%
+# In the retrieval phase clusters are plain, and whoever finds clusters finds the patterns. In the
+# other two there are none to be found: the signs of the cluster centres are mixtures of patterns,
+# while the patterns themselves can be had, given enough samples. The RBM needs more samples or more
+# patience than it gets here, and its weights know the patterns up to a rotation only.
+
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True, layout="constrained")
+for ax, (phase, (beta, sizes)) in zip(axes, PHASES.items(), strict=True):
+    teacher = dt.HopfieldModel.random(N, P, beta, random_state=0)
+    X = teacher.sample(sizes[-1], random_state=1)
+    for method, style in STYLES.items():
+        values = [overlap(found_by(method, X[:size]), teacher) for size in sizes]
+        print(f"{phase}, {method}:", *(f"{value:.2f}" for value in values))
+        ax.plot(sizes, values, style, ms=5, label=method)
+    limits = [limit(beta, size) for size in sizes]
+    ax.plot(sizes, limits, "k--", lw=1, label="limit")
+    ax.axhline(np.sqrt(2 * np.log(P) / N), color="0.6", lw=0.8, ls=":", label="chance")
+    ax.set_xscale("log")
+    ax.set_xticks(sizes, sizes)
+    ax.minorticks_off()
+    ax.set_title(phase, loc="left", fontsize=10)
+    ax.set_xlabel("samples")
+    ax.spines[["top", "right"]].set_visible(False)
+axes[0].set_ylabel("overlap with the hidden patterns")
+axes[0].set_ylim(0, 1.03)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+plt.show()

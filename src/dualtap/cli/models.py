@@ -1,0 +1,218 @@
+"""Commands that make models and show them: ``fit`` and ``show``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from dualtap.cli.app import (
+    FORMATS,
+    Force,
+    Json,
+    Labels,
+    Quiet,
+    Seed,
+    Transpose,
+    ZeroIsMissing,
+    app,
+    print_outcome,
+    read,
+)
+from dualtap.cli.request import Method, Request
+
+if TYPE_CHECKING:
+    from dualtap.io import SampleFile
+    from dualtap.rbm import HopfieldRBM
+    from dualtap.recovery import DualTAP
+
+
+@app.command(
+    epilog="Examples: dualtap fit data.npz -o model.npz · "
+    "dualtap fit votes.csv --labels party -o model.npz · "
+    "dualtap fit genotypes.parquet --transpose -o model.npz · "
+    "dualtap fit data.npz --method paper --beta 2 --patterns 20 -o model.npz · "
+    "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
+    "dualtap fit data.npz --resume run.npz -o model.npz"
+)
+def fit(
+    data: Annotated[Path, typer.Argument(help=f"Samples: {FORMATS}.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="tap (default): nothing need be known. paper: the published algorithm. "
+            "rbm: a Gaussian RBM trained by PCD-10."
+        ),
+    ] = None,
+    labels: Labels = None,
+    transpose: Transpose = False,
+    zero_is_missing: ZeroIsMissing = False,
+    patterns: Annotated[
+        int | None, typer.Option(help="tap, paper: number of patterns, if known.", min=1)
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="Inverse temperature, if known.")] = None,
+    effort: Annotated[
+        int | None,
+        typer.Option(help="tap: multiplies the starts, for hard data; 1 if not given.", min=1),
+    ] = None,
+    students: Annotated[
+        int | None,
+        typer.Option(help="paper: students of a round, and most rounds without --patterns.", min=1),
+    ] = None,
+    hidden: Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)] = None,
+    updates: Annotated[int | None, typer.Option(help="rbm: most updates made.", min=1)] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="rbm: go on with the run in this file, and keep it there."),
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recover the patterns behind a file of binary samples."""
+    from dualtap._files import check_free
+    from dualtap.io import MODEL_FORMATS, save
+
+    request = Request(
+        method or (Method.tap if resume is None else Method.rbm),
+        beta=beta,
+        patterns=patterns,
+        effort=effort,
+        students=students,
+        hidden=hidden,
+        updates=updates,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    request.check()
+    check_free(output, force=force, formats=MODEL_FORMATS)
+    if (checkpoint or resume) == output:
+        raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
+    file = read(data, labels, transpose, zero_is_missing)
+    model = _fitted(request, file, seed, watched=not (quiet or as_json))
+    save(model, output, force=force)
+    result, line = _outcome(model, file)
+    print_outcome(result | {"file": str(output)}, line, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Examples: dualtap show model.npz · dualtap show model.npz --data new.csv --json · "
+    "dualtap show model.npz --data digits.npz --labels label --report report.html"
+)
+def show(
+    model: Annotated[Path, typer.Argument(help="Model file written by `dualtap fit`.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Samples to score and assign with the model.")
+    ] = None,
+    labels: Labels = None,
+    transpose: Transpose = False,
+    zero_is_missing: ZeroIsMissing = False,
+    shape: Annotated[
+        str | None,
+        typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page to look at (.html), complete in itself.")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Print what a model has found, and how well it explains a file of samples."""
+    from dualtap._files import check_free
+    from dualtap.io import load
+
+    if labels is not None and data is None:
+        raise ValueError("--labels names a column of --data, which was not given")
+    if report is not None:
+        check_free(report, force=force, formats=(".html", ".htm"))
+    fitted = load(model)
+    file = None if data is None else read(data, labels, transpose, zero_is_missing)
+    picture = None if shape is None else _shape(shape, fitted.n_features_in_)
+    result, line = _outcome(fitted, file, explained=True)
+    if report is not None:
+        _write_report(fitted, file, picture, report, force=force)
+        result["report"] = str(report)
+    pictures = None if picture is None else (_magnetizations(fitted), picture)
+    print_outcome(result, line, as_json=as_json, pictures=pictures)
+
+
+def _fitted(
+    request: Request, file: SampleFile, seed: int, *, watched: bool
+) -> DualTAP | HopfieldRBM:
+    """Return the fitted model, with the names that the file has."""
+    if watched:
+        print(file.spins.summary, file=sys.stderr)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = request.fit(file.spins, file.teacher, seed, verbose=watched)
+    for warning in caught:
+        print(f"dualtap: warning: {warning.message}", file=sys.stderr)
+    if file.names is not None:
+        model.feature_names_in_ = np.array(file.names, dtype=object)
+    return model
+
+
+def _outcome(
+    model: DualTAP | HopfieldRBM, file: SampleFile | None, *, explained: bool = False
+) -> tuple[dict[str, Any], str]:
+    """Return what to print: what was found, and what the file says about it."""
+    from dualtap._summary import against, agreement, describe, explain, headline
+
+    result = describe(model)
+    if file is not None and explained:
+        result |= explain(model, file.spins)
+    if file is not None and file.labels is not None:
+        result |= agreement(model, file.spins, file.labels)
+    if file is not None and file.teacher is not None:
+        result |= against(model, file.teacher)
+    return result, headline(result)
+
+
+def _shape(text: str, n_spins: int) -> tuple[int, int]:
+    """Return rows and columns of pictures."""
+    found = re.fullmatch(r"(\d+)[x×,](\d+)", text.strip())
+    if found is None:
+        raise ValueError(f"--shape {text!r} is not rows x columns, such as 8x8")
+    rows, columns = int(found[1]), int(found[2])
+    if rows * columns != n_spins:
+        raise ValueError(f"--shape {text} has {rows * columns} entries, the model {n_spins} spins")
+    return rows, columns
+
+
+def _magnetizations(model: DualTAP | HopfieldRBM) -> Any:
+    return getattr(model, "magnetizations_", model.patterns_)
+
+
+def _write_report(
+    model: DualTAP | HopfieldRBM,
+    file: SampleFile | None,
+    shape: tuple[int, int] | None,
+    path: Path,
+    *,
+    force: bool,
+) -> None:
+    from dualtap.report import write_report
+
+    write_report(
+        model,
+        path,
+        spins=None if file is None else file.spins,
+        names=None if file is None else file.names,
+        sample_names=None if file is None else file.sample_names,
+        labels=None if file is None or file.labels is None else file.labels.tolist(),
+        teacher=None if file is None else file.teacher,
+        shape=shape,
+        command=shlex.join(["dualtap", *sys.argv[1:]]),
+        force=force,
+    )

@@ -1,0 +1,354 @@
+"""What all readers share: what is asked for, which part of a table is not spins, the result."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.hopfield import HopfieldModel
+from dualtap.spins import Spins, SpinsBuilder
+
+CHUNK_BYTES = 2**22
+"""Most bytes of a file that are looked at together, unless one row is longer."""
+MISSING = 2
+"""Stands for a missing entry among -1, 0 and 1, in bytes."""
+_MISSING_TEXT = frozenset({"", "na", "nan", "none", "null", "?"})
+_LOGICAL_TEXT = {"true": 1, "false": 0}
+_NAMELESS = frozenset({"", "unnamed: 0"})
+_INDEX_NAMES = frozenset({"index", "id", "sample", "name"})
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """What a sample file holds.
+
+    Attributes
+    ----------
+    spins : Spins
+        The samples.
+    names : tuple of str or None
+        Names of the spins.
+    sample_names : tuple of str or None
+        Names of the samples.
+    labels : array of shape (n_samples,), text, or None
+        Something known about each sample, for evaluation. Never used to fit.
+    teacher : HopfieldModel or None
+        The model that made the samples, in files of ``dualtap sample``. Never used to fit.
+
+    Examples
+    --------
+    >>> from dualtap.io import SampleFile
+    >>> from dualtap.spins import as_spins
+    >>> SampleFile(as_spins([[1, 0]]), names=("tax", "school")).spins.n_spins
+    2
+    """
+
+    spins: Spins
+    names: tuple[str, ...] | None = None
+    sample_names: tuple[str, ...] | None = None
+    labels: NDArray[np.str_] | None = None
+    teacher: HopfieldModel | None = None
+
+
+class Request(NamedTuple):
+    """Which file to read, and how."""
+
+    path: Path
+    labels: str | None = None
+    transpose: bool = False
+    zero_is_missing: bool = False
+
+    def error(self, message: str) -> ValueError:
+        """Return an error that names the file."""
+        return ValueError(f"{self.path}: {message}")
+
+
+class Collector:
+    """Rows of a file on their way to spins.
+
+    Parameters
+    ----------
+    request : Request
+    n_rows : int, optional
+        If known, memory is taken once.
+    exchanged : bool
+        What comes are the columns of the matrix, not its rows.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from dualtap.io.collecting import Collector, Request
+    >>> collector = Collector(Request(pathlib.Path("votes.csv"), transpose=True))
+    >>> collector.add([[1, 0, 0], [1, 1, 0]])
+    >>> collector.finish().values
+    array([[ 1,  1],
+           [-1,  1],
+           [-1, -1]], dtype=int8)
+    """
+
+    def __init__(
+        self, request: Request, n_rows: int | None = None, *, exchanged: bool = False
+    ) -> None:
+        self._request = request
+        self._exchanged = exchanged
+        self._builder = SpinsBuilder(zero_is_missing=request.zero_is_missing, n_samples=n_rows)
+
+    def add(self, rows: Any) -> None:
+        """Take in some rows, numbers of any type with NaN where one is missing."""
+        try:
+            self._builder.add(rows)
+        except ValueError as error:
+            raise self._named(error) from None
+
+    def finish(self) -> Spins:
+        """Return all rows, as samples or as spins, as was asked for."""
+        try:
+            return self._builder.finish(transpose=self._request.transpose != self._exchanged)
+        except ValueError as error:
+            raise self._named(error) from None
+
+    def _named(self, error: ValueError) -> ValueError:
+        message = str(error)
+        if self._exchanged:
+            message = re.sub(r"row (\d+), column (\d+)", r"row \2, column \1", message)
+        return self._request.error(message)
+
+
+def result(
+    request: Request,
+    spins: Spins,
+    *,
+    columns: Sequence[str] | None,
+    rows: Sequence[str] | None,
+    labels: Iterable[Any] | None,
+) -> SampleFile:
+    """Return the contents of a table whose columns and rows have these names.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from dualtap.io.collecting import Request, result
+    >>> from dualtap.spins import as_spins
+    >>> request = Request(pathlib.Path("votes.csv"), transpose=True)
+    >>> spins = as_spins([[1, 0]])
+    >>> result(request, spins, columns=["Ann"], rows=["tax", "school"], labels=None).names
+    ('tax', 'school')
+    """
+    if request.transpose:
+        columns, rows = rows, columns
+    names = {"names": (columns, spins.n_spins), "sample_names": (rows, spins.n_samples)}
+    for what, (found, needed) in names.items():
+        if found is not None and len(found) != needed:
+            raise request.error(f"there are {len(found)} {what} where {needed} are needed")
+    told = None if labels is None else np.array([str(label) for label in labels], dtype=np.str_)
+    if told is not None and len(told) != spins.n_samples:
+        raise request.error(f"there are {len(told)} labels of {spins.n_samples} samples")
+    return SampleFile(
+        spins,
+        names=None if columns is None else tuple(columns),
+        sample_names=None if rows is None else tuple(rows),
+        labels=told,
+    )
+
+
+def spin_code(text: str) -> int | None:
+    """Return -1, 0, 1 or MISSING for what a text says; None if it is not a number.
+
+    A number that is no spin raises ValueError.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import spin_code
+    >>> [spin_code(text) for text in ("1.0", " false", '"NA"', "yes")]
+    [1, 0, 2, None]
+    """
+    word = text.strip().strip('"').strip().lower()
+    if word in _MISSING_TEXT:
+        return MISSING
+    if word in _LOGICAL_TEXT:
+        return _LOGICAL_TEXT[word]
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    if math.isnan(number):
+        return MISSING
+    if math.isinf(number):
+        raise ValueError(f"infinity ({text.strip()[:40]!r})")
+    if number not in (-1, 0, 1):
+        raise ValueError(f"a third value, {text.strip()[:40]!r}")
+    return int(number)
+
+
+def is_index(name: str | None, *, text: bool, spins: bool) -> bool:
+    """Whether the first column of a table names its rows.
+
+    Parameters
+    ----------
+    name : str or None
+        Of the column, if the table has names.
+    text : bool
+        It holds text that is no number, in all rows looked at.
+    spins : bool
+        It holds nothing but spins and missing entries.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import is_index
+    >>> is_index("id", text=False, spins=False), is_index("tax", text=False, spins=True)
+    (True, False)
+    """
+    if text:
+        return True
+    if name is None:
+        return False
+    name = name.strip().lower()
+    return name in _NAMELESS or (name in _INDEX_NAMES and not spins)
+
+
+def position(request: Request, names: Sequence[str] | None, what: str) -> int:
+    """Return where the labels are among the names of columns or rows.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from dualtap.io.collecting import Request, position
+    >>> position(Request(pathlib.Path("votes.csv"), "Party"), ["tax", "party"], "column")
+    Traceback (most recent call last):
+    ...
+    ValueError: votes.csv: no column is named 'Party'; the nearest: 'party'
+    """
+    wanted = str(request.labels)
+    if names is None:
+        raise request.error(f"it does not name its {what}s, so none can be the labels {wanted!r}")
+    if wanted in names:
+        return list(names).index(wanted)
+    raise request.error(f"no {what} is named {wanted!r}; {nearest(wanted, names)}")
+
+
+def nearest(wanted: str, names: Sequence[str]) -> str:
+    """Return the names that are most like the one wanted, or the first few.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import nearest
+    >>> nearest("prty", ["party", "tax"])
+    "the nearest: 'party'"
+    """
+    lower = {name.lower(): name for name in names}
+    near = [lower[name] for name in difflib.get_close_matches(wanted.lower(), list(lower)[:10_000])]
+    if near:
+        return f"the nearest: {', '.join(map(repr, near))}"
+    some = ", ".join(repr(name[:40]) for name in names[:5])
+    return f"there are {some}{', …' if len(names) > 5 else ''}" if some else "there are none"
+
+
+def holds_text(column: int, name: str | None, example: str) -> str:
+    """Return what to do about a column of text.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import holds_text
+    >>> print(holds_text(2, "party", "democrat"))
+    column 'party' (3rd) holds text such as 'democrat'; pass --labels party (labels='party') to
+    keep it for evaluation
+    """
+    place = f"{column + 1}{_ordinal(column + 1)}"
+    if name is None:
+        return (
+            f"the {place} column holds text such as {example[:40]!r}; give the file a first line "
+            "of names, and pass --labels NAME (labels=NAME) to keep it for evaluation"
+        )
+    return (
+        f"column {name[:80]!r} ({place}) holds text such as {example[:40]!r}; "
+        f"pass --labels {name[:80]} (labels={name[:80]!r}) to keep it for evaluation"
+    )
+
+
+def row_holds_text(name: str, example: str) -> str:
+    """Return what to do about a row of text in a table whose rows are spins.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import row_holds_text
+    >>> print(row_holds_text("party", "democrat"))
+    row 'party' holds text such as 'democrat'; pass --labels party (labels='party') to keep it for
+    evaluation
+    """
+    return (
+        f"row {name[:80]!r} holds text such as {example[:40]!r}; "
+        f"pass --labels {name[:80]} (labels={name[:80]!r}) to keep it for evaluation"
+    )
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def default_names(spins: Spins) -> list[str]:
+    """Return names for the spins of a table that must have some.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import default_names
+    >>> from dualtap.spins import as_spins
+    >>> default_names(as_spins([[1, 0]]))
+    ['spin0', 'spin1']
+    """
+    return [f"spin{k}" for k in range(spins.n_spins)]
+
+
+def check_memory(request: Request, shape: tuple[int, ...]) -> None:
+    """Raise if even one bit for each declared entry is more than this machine has.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from dualtap.io.collecting import Request, check_memory
+    >>> check_memory(Request(pathlib.Path("data.npy")), (10**9, 10**9))
+    Traceback (most recent call last):
+    ...
+    ValueError: data.npy: it declares shape (1000000000, 1000000000), which takes 116415322 GB
+    even at one bit an entry
+    """
+    needed = math.prod(shape) // 8
+    if hasattr(os, "sysconf") and needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise request.error(
+            f"it declares shape {shape}, which takes {needed / 2**30:.0f} GB even at one bit "
+            "an entry"
+        )
+
+
+def check_matrix(request: Request, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise unless an array can be samples.
+
+    Examples
+    --------
+    >>> import pathlib, numpy as np
+    >>> from dualtap.io.collecting import Request, check_matrix
+    >>> check_matrix(Request(pathlib.Path("data.npy")), (5,), np.dtype(float))
+    Traceback (most recent call last):
+    ...
+    ValueError: data.npy: it holds an array of shape (5,); samples are a matrix of
+    (samples, spins)
+    """
+    if len(shape) != 2:
+        raise request.error(
+            f"it holds an array of shape {shape}; samples are a matrix of (samples, spins)"
+        )
+    if dtype.kind not in "biuf":
+        raise request.error(f"it holds values of type {dtype}; spins are numbers or booleans")
+    if 0 in shape:
+        raise request.error(f"it is empty: {shape[0]} rows and {shape[1]} columns")
+    check_memory(request, shape)

@@ -1,0 +1,317 @@
+"""Samples in columns: Parquet, and Arrow (Feather) files, read a batch of rows at a time."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap._files import open_regular, reading
+from dualtap.io.collecting import (
+    CHUNK_BYTES,
+    MISSING,
+    Collector,
+    Request,
+    SampleFile,
+    check_memory,
+    default_names,
+    holds_text,
+    is_index,
+    position,
+    result,
+    row_holds_text,
+    spin_code,
+)
+from dualtap.spins import Spins
+
+
+def read_columns(request: Request, *, parquet: bool) -> SampleFile:
+    """Read a Parquet file, or else an Arrow one.
+
+    The index that pandas keeps, or a first column of text, names the rows.
+
+    Parameters
+    ----------
+    request : Request
+    parquet : bool
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, pyarrow, pyarrow.parquet
+    >>> from dualtap.io.collecting import Request
+    >>> from dualtap.io.columnar import read_columns
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.parquet")
+    >>> table = pyarrow.table({"tax": [1, 0], "school": [None, 1], "party": ["a", "b"]})
+    >>> pyarrow.parquet.write_table(table, path)
+    >>> file = read_columns(Request(path, labels="party"), parquet=True)
+    >>> file.spins.values.tolist(), file.names, file.labels.tolist()
+    ([[1, 0], [-1, 1]], ('tax', 'school'), ['a', 'b'])
+    """
+    pa = _pyarrow()
+    # Columns are decoded when they are looked at, so that damage may show anywhere.
+    with open_regular(request.path) as file, reading(request.path, pa.ArrowException):
+        source = _parquet(pa, request) if parquet else _arrow(pa, file)
+        if source.n_rows is not None:
+            check_memory(request, (source.n_rows, len(source.schema.names)))
+        table = _Table(pa, request, source)
+        for batch in source.batches:
+            table.add(batch)
+        return table.finish()
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            "reading and writing Parquet and Arrow files needs pyarrow; install it with: "
+            "pip install 'dualtap[parquet]'"
+        ) from None
+    return pyarrow
+
+
+class _Source(NamedTuple):
+    """An open file: what its columns are, and batches of rows."""
+
+    schema: Any
+    n_rows: int | None
+    batches: Iterator[Any]
+
+
+def _parquet(pa: Any, request: Request) -> _Source:
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(request.path)
+    # Without a buffer every column of a row group is read whole; with one, a piece of each.
+    buffer = min(max(2**25 // max(metadata.num_columns, 1), 2**12), 2**20)
+    file = pq.ParquetFile(
+        pa.OSFile(str(request.path)), metadata=metadata, buffer_size=buffer, pre_buffer=False
+    )
+    schema = file.schema_arrow
+    step = max(1, _step(pa, schema) // 4)  # the narrowest numbers are stored in four bytes
+    return _Source(schema, metadata.num_rows, file.iter_batches(batch_size=step))
+
+
+def _arrow(pa: Any, file: IO[bytes]) -> _Source:
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    reader = pa.ipc.open_file(pa.py_buffer(mapped))
+    step = _step(pa, reader.schema)
+
+    def batches() -> Iterator[Any]:
+        for k in range(reader.num_record_batches):
+            batch = reader.get_batch(k)
+            for first in range(0, batch.num_rows, step):
+                part = batch.slice(first, step)
+                part.validate(full=True)
+                yield part
+                if hasattr(mapped, "madvise"):  # pages that were read would stay in memory
+                    mapped.madvise(mmap.MADV_DONTNEED)
+
+    return _Source(reader.schema, None, batches())
+
+
+def _step(pa: Any, schema: Any) -> int:
+    narrow = {pa.bool_(), pa.int8(), pa.uint8()}
+    n_bytes = sum(1 if kind in narrow else 8 for kind in schema.types)
+    return max(1, CHUNK_BYTES // max(n_bytes, 1))
+
+
+class _Layout(NamedTuple):
+    """Which columns are what, by their places."""
+
+    rows: list[int]
+    labels: int | None
+    spins: list[int]
+
+
+class _Table:
+    """A table being read: its layout is known from the first batch, its rows then add up."""
+
+    def __init__(self, pa: Any, request: Request, source: _Source) -> None:
+        self._pa, self._request = pa, request
+        self._names = list(source.schema.names)
+        self._metadata = (source.schema.metadata or {}).get(b"pandas")
+        self._collector = Collector(request, source.n_rows)
+        self._layout: _Layout | None = None
+        self._rows: list[str] = []
+        self._labels: list[str] | None = None
+
+    def add(self, batch: Any) -> None:
+        """Take in some rows."""
+        if self._layout is None:
+            self._layout = self._first_look(batch)
+        layout, request = self._layout, self._request
+        rows: list[str] = []
+        if layout.rows:
+            parts = [_texts(batch.column(k)) for k in layout.rows]
+            rows = [" ".join(words) for words in zip(*parts, strict=True)]
+            if request.transpose and request.labels in rows:
+                row = rows.index(request.labels)
+                self._labels = [_texts(batch.column(k).slice(row, 1))[0] for k in layout.spins]
+                kept = [k for k in range(batch.num_rows) if k != row]
+                batch = batch.take(self._pa.array(kept, type=self._pa.int64()))
+                del rows[row]
+            self._rows += rows
+        if layout.labels is not None:
+            self._labels = (self._labels or []) + _texts(batch.column(layout.labels))
+        if batch.num_rows and layout.spins:
+            columns = [self._numbers(batch.column(k), k, rows) for k in layout.spins]
+            self._collector.add(np.column_stack(columns))
+
+    def finish(self) -> SampleFile:
+        """Return what was read."""
+        layout, request = self._layout, self._request
+        if layout is None:
+            raise request.error("it is empty: there is no row of values")
+        if request.transpose and request.labels is not None and self._labels is None:
+            position(request, self._rows if layout.rows else None, "row")
+        return result(
+            request,
+            self._collector.finish(),
+            columns=[self._names[k] for k in layout.spins],
+            rows=self._rows if layout.rows else None,
+            labels=self._labels,
+        )
+
+    def _first_look(self, batch: Any) -> _Layout:
+        names, request = self._names, self._request
+        labels = None
+        if request.labels is not None and not request.transpose:
+            labels = position(request, names, "column")
+        index = [k for k in _pandas_index(self._metadata, names) if k != labels]
+        if not index and labels != 0 and len(names) > 1:
+            codes = self._codes(batch.column(0))
+            text = {None} <= codes <= {None, MISSING}
+            if is_index(names[0], text=text, spins=codes <= {-1, 0, 1, MISSING}):
+                index = [0]
+        others = [*index, labels]
+        return _Layout(index, labels, [k for k in range(len(names)) if k not in others])
+
+    def _codes(self, column: Any) -> set[int | float | None]:
+        """Return the spins that a column holds, None for text, infinity for anything else."""
+        codes: set[int | float | None] = set()
+        for value in column.unique().to_pylist():
+            try:
+                codes.add(MISSING if value is None else spin_code(str(value)))
+            except ValueError:
+                codes.add(float("inf"))
+        return codes
+
+    def _numbers(self, column: Any, k: int, rows: list[str]) -> NDArray[Any]:
+        """Return a column of rows with these names as numbers, NaN where one is missing."""
+        types = self._pa.types
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        kind = column.type
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+            return self._spelled(column, k, rows)
+        if types.is_null(kind):
+            return np.full(len(column), np.nan)
+        if types.is_boolean(kind) and column.null_count:
+            column = column.cast(self._pa.int8())
+        elif types.is_decimal(kind):
+            column = column.cast(self._pa.float64())
+        elif not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
+            raise self._request.error(
+                f"column {self._names[k][:80]!r} holds values of type {kind}; "
+                "spins are numbers or booleans"
+            )
+        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return numbers
+
+    def _spelled(self, column: Any, k: int, rows: list[str]) -> NDArray[np.float32]:
+        """Return a column of texts that spell spins as numbers."""
+        coded = column.dictionary_encode()
+        numbers = [np.nan]
+        for word in coded.dictionary.to_pylist():
+            try:
+                code = spin_code(word)
+            except ValueError as error:
+                name = self._names[k][:80]
+                raise self._request.error(f"column {name!r} holds {error}") from None
+            if code is None and self._request.transpose and rows:
+                row = rows[column.index(word).as_py()]
+                raise self._request.error(row_holds_text(row, word))
+            if code is None:
+                raise self._request.error(holds_text(k, self._names[k], word))
+            numbers.append(np.nan if code == MISSING else code)
+        places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        spelled: NDArray[np.float32] = np.array(numbers, dtype=np.float32)[places + 1]
+        return spelled
+
+
+def _texts(column: Any) -> list[str]:
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _pandas_index(metadata: bytes | None, names: list[str]) -> list[int]:
+    """Return the columns that pandas says are an index; one that only counts is not stored."""
+    try:
+        stored = json.loads(metadata or b"{}").get("index_columns", [])
+    except (ValueError, AttributeError):  # a note for pandas, which the data do not need
+        return []
+    return [names.index(name) for name in stored if isinstance(name, str) and name in names]
+
+
+def write_columns(
+    file: IO[bytes],
+    spins: Spins,
+    *,
+    names: Sequence[str] | None,
+    side: Sequence[tuple[str, Sequence[str]]],
+    parquet: bool,
+) -> None:
+    """Write samples as Parquet or Arrow, a block at a time, missing entries as nulls.
+
+    Parameters
+    ----------
+    file : binary file
+    spins : Spins
+    names : sequence of str, optional
+        Of the spins; spin0, spin1, … if not given.
+    side : sequence of (name, texts)
+        Columns of text: that of the names of samples comes first and its name is empty.
+    parquet : bool
+
+    Examples
+    --------
+    >>> import io, pyarrow.feather
+    >>> from dualtap.io.columnar import write_columns
+    >>> from dualtap.spins import as_spins
+    >>> file = io.BytesIO()
+    >>> write_columns(file, as_spins([[1, None]]), names=["a", "b"], side=[], parquet=False)
+    >>> pyarrow.feather.read_table(file).to_pylist()
+    [{'a': 1, 'b': None}]
+    """
+    pa = _pyarrow()
+    before = [column for column in side if not column[0]]
+    after = [column for column in side if column[0]]
+    fields = [(name, pa.string()) for name, _ in before]
+    fields += [(name, pa.int8()) for name in names or default_names(spins)]
+    fields += [(name, pa.string()) for name, _ in after]
+    schema = pa.schema(fields)
+    low = np.int8(-1 if spins.encoding == "-1/+1" else 0)
+    with _writer(pa, file, schema, parquet=parquet) as writer:
+        for rows in spins.blocks():
+            values = spins.block(rows)
+            coded = np.where(values == -1, low, values)
+            missing = None if spins.complete else values == 0
+            columns = [pa.array(list(texts[rows]), pa.string()) for _, texts in before]
+            columns += [
+                pa.array(coded[:, k], mask=None if missing is None else missing[:, k])
+                for k in range(spins.n_spins)
+            ]
+            columns += [pa.array(list(texts[rows]), pa.string()) for _, texts in after]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def _writer(pa: Any, file: IO[bytes], schema: Any, *, parquet: bool) -> Any:
+    if parquet:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(file, schema)
+    return pa.ipc.new_file(file, schema)

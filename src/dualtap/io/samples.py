@@ -1,0 +1,203 @@
+"""Samples in files of every format, streamed into packed spins.
+
+``read_samples(path, *, labels=None, transpose=False, zero_is_missing=False) -> SampleFile`` with
+``SampleFile(spins, names, sample_names, labels, teacher)``, and ``write_samples(path, X, *,
+names=None, sample_names=None, labels=None, teacher=None, parameters=None, force=False)``.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap._files import atomic_write, known_suffix
+from dualtap.hopfield import HopfieldModel
+from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
+from dualtap.io.collecting import Request, SampleFile
+from dualtap.io.columnar import read_columns, write_columns
+from dualtap.io.hdf5 import read_h5, write_h5
+from dualtap.io.models import provenance
+from dualtap.io.text import read_text, write_text
+from dualtap.spins import Spins, as_spins
+
+FORMATS = (
+    *(".npz", ".npy", ".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    *(".parquet", ".h5", ".hdf5", ".arrow", ".feather"),
+)
+LABELS_NAME = "label"
+"""The column or array in which labels are written."""
+
+
+def read_samples(
+    path: str | Path,
+    *,
+    labels: str | None = None,
+    transpose: bool = False,
+    zero_is_missing: bool = False,
+) -> SampleFile:
+    r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
+
+    An ``.npz`` or HDF5 file holds one matrix, or the samples under the name ``X``; ``names`` and
+    ``sample_names`` beside it are read too. In tables (text, Parquet, Arrow) a first line that is
+    not made of values is a line of names, and a first column of text, without a name, or called
+    index, id, sample or name and not made of spins, names the rows. In text, empty fields, NA,
+    NaN, None, null and ``?`` are missing entries.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in ``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``, ``.parquet``,
+        ``.h5``, ``.hdf5``, ``.arrow`` or ``.feather``.
+    labels : str, optional
+        A column (with ``transpose``, a row) of a table, or an array with one entry a sample, that
+        is kept as text for evaluation and never fitted.
+    transpose : bool
+        Rows of the file are spins, and its columns samples.
+    zero_is_missing : bool
+        The data are -1/+1 and 0 marks a missing entry.
+
+    Returns
+    -------
+    SampleFile
+
+    Raises
+    ------
+    ValueError
+        For whatever is wrong with the contents of the file, in one line that names it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from dualtap.io import read_samples
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.csv")
+    >>> _ = path.write_text("tax,school\n1,0\n,1\n")
+    >>> file = read_samples(path)
+    >>> file.spins.values.tolist(), file.names
+    ([[1, -1], [0, 1]], ('tax', 'school'))
+    """
+    path = Path(path)
+    suffix = known_suffix(path, FORMATS)
+    request = Request(path, labels, transpose, zero_is_missing)
+    if suffix == ".npz":
+        return read_npz(request)
+    if suffix == ".npy":
+        return read_npy(request)
+    if suffix in (".h5", ".hdf5"):
+        return read_h5(request)
+    if suffix in (".parquet", ".arrow", ".feather"):
+        return read_columns(request, parquet=suffix == ".parquet")
+    return read_text(request, _delimiter(suffix))
+
+
+def _delimiter(suffix: str) -> str:
+    return "," if suffix.startswith(".csv") else "\t"
+
+
+def write_samples(
+    path: str | Path,
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    sample_names: Sequence[str] | None = None,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
+    teacher: HopfieldModel | None = None,
+    parameters: dict[str, Any] | None = None,
+    force: bool = False,
+) -> None:
+    """Write samples; an ``.npz`` also keeps the teacher and how the samples were made.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends as :func:`read_samples` knows it. An ``.npy`` keeps the samples only.
+    X : Spins or array-like of shape (n_samples, n_spins)
+        Written in its own encoding, 0/1 or -1/+1.
+    names, sample_names : sequence of str, optional
+        Of spins and of samples. Tables with labels or names of samples need names of spins as
+        well: spin0, spin1, … if none are given.
+    labels : sequence, optional
+        One text or number a sample, in a column or array called ``label``.
+    teacher : HopfieldModel, optional
+    parameters : dict, optional
+        Anything JSON can hold, kept beside the samples.
+    force : bool
+        Overwrite an existing file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from dualtap.io import read_samples, write_samples
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "data.npy")
+    >>> write_samples(path, np.array([[1, -1], [-1, -1]], dtype=np.int8))
+    >>> read_samples(path).spins.values
+    array([[ 1, -1],
+           [-1, -1]], dtype=int8)
+    """
+    path = Path(path)
+    suffix = known_suffix(path, FORMATS)
+    spins = as_spins(X)
+    beside = _beside(spins, names, sample_names, labels)
+    with atomic_write(path, force=force) as file:
+        if suffix == ".npy":
+            write_npy(file, spins)
+        elif suffix == ".npz":
+            write_npz(file, spins, beside | _made_by(teacher, parameters or {}))
+        elif suffix in (".h5", ".hdf5"):
+            write_h5(file, spins, beside)
+        else:
+            _write_table(file, suffix, spins, beside)
+
+
+def _beside(
+    spins: Spins,
+    names: Sequence[str] | None,
+    sample_names: Sequence[str] | None,
+    labels: Sequence[Any] | NDArray[Any] | None,
+) -> dict[str, NDArray[np.str_]]:
+    """Return the texts that go with samples, checked."""
+    given = {
+        "names": (names, spins.n_spins),
+        "sample_names": (sample_names, spins.n_samples),
+        LABELS_NAME: (labels, spins.n_samples),
+    }
+    texts = {}
+    for what, (values, needed) in given.items():
+        if values is None:
+            continue
+        if len(values) != needed:
+            raise ValueError(f"there are {len(values)} {what} where {needed} are needed")
+        texts[what] = np.array([str(value) for value in values], dtype=np.str_)
+    return texts
+
+
+def _made_by(teacher: HopfieldModel | None, parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {"provenance": provenance(parameters)}
+    if teacher is not None:
+        arrays |= {
+            "teacher_patterns": np.asarray(teacher.patterns),
+            "teacher_beta": np.asarray(teacher.beta),
+        }
+        if teacher.fields is not None:
+            arrays["teacher_fields"] = np.asarray(teacher.fields)
+    return arrays
+
+
+def _write_table(
+    file: IO[bytes], suffix: str, spins: Spins, beside: dict[str, NDArray[np.str_]]
+) -> None:
+    side = [("", beside["sample_names"].tolist())] if "sample_names" in beside else []
+    if LABELS_NAME in beside:
+        side.append((LABELS_NAME, beside[LABELS_NAME].tolist()))
+    names = beside["names"].tolist() if "names" in beside else None
+    if suffix in (".parquet", ".arrow", ".feather"):
+        write_columns(file, spins, names=names, side=side, parquet=suffix == ".parquet")
+    elif suffix.endswith(".gz"):
+        with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
+            write_text(packed, spins, _delimiter(suffix), names=names, side=side)
+    else:
+        write_text(file, spins, _delimiter(suffix), names=names, side=side)

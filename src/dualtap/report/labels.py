@@ -1,0 +1,85 @@
+"""Patterns against labels that the samples have: who is where, and how well the two agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+_MOST_LABELS = 30
+OTHERS = "other labels"
+
+
+def label_table(
+    pattern: NDArray[np.int64], labels: Sequence[str], n_patterns: int
+) -> dict[str, Any]:
+    """Count samples by pattern and label; samples without a label or a pattern do not count.
+
+    Parameters
+    ----------
+    pattern : array of shape (n_samples,), int
+        The pattern of each sample, -1 for none.
+    labels : sequence of n_samples strings
+        Empty for unknown ones.
+    n_patterns : int
+
+    Returns
+    -------
+    dict
+        ``labels`` (columns), ``counts`` of shape (n_patterns, n_labels), ``majority`` (the label
+        of most samples of each pattern, with its share, or None), ``rand`` (adjusted Rand index),
+        ``purity`` (share of samples that have their pattern's majority label), ``n`` counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.report.labels import label_table
+    >>> table = label_table(np.array([0, 0, 1, 1]), ["a", "a", "b", "a"], 2)
+    >>> table["labels"], table["counts"].tolist(), table["purity"]
+    (['a', 'b'], [[2, 0], [1, 1]], 0.75)
+    """
+    given = np.array(labels, dtype=object)
+    counted = (pattern >= 0) & (given != "")
+    kinds = sorted(set(given[counted]), key=_natural)
+    column = {label: j for j, label in enumerate(kinds)}
+    y = np.array([column[label] for label in given[counted]], dtype=np.int64)
+    k = pattern[counted]
+    counts = np.zeros((n_patterns, len(kinds)), dtype=np.int64)
+    np.add.at(counts, (k, y), 1)
+    n = int(counts.sum())
+    kinds, shown = _fewer(kinds, counts)
+    return {
+        "labels": kinds,
+        "counts": shown,
+        "majority": [_majority(row, sorted(column, key=_natural)) for row in counts],
+        "rand": float(adjusted_rand_score(y, k)) if n else None,
+        "purity": float(counts.max(axis=1).sum() / n) if n else None,
+        "n": n,
+        "n_left_out": len(given) - n,
+    }
+
+
+def _natural(label: str) -> tuple[int, float, str]:
+    """Sort numbers as numbers, before words."""
+    try:
+        return 0, float(label), label
+    except ValueError:
+        return 1, 0.0, label
+
+
+def _majority(row: NDArray[np.int64], kinds: list[str]) -> dict[str, Any] | None:
+    if not row.any():
+        return None
+    return {"label": kinds[int(row.argmax())], "share": float(row.max() / row.sum())}
+
+
+def _fewer(kinds: list[str], counts: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
+    """Join all but the most frequent labels, so that the table can be read."""
+    if len(kinds) <= _MOST_LABELS:
+        return kinds, counts
+    frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[: _MOST_LABELS - 1])
+    rest = counts.sum(axis=1, keepdims=True) - counts[:, frequent].sum(axis=1, keepdims=True)
+    return [*(kinds[j] for j in frequent), OTHERS], np.hstack([counts[:, frequent], rest])

@@ -1,0 +1,150 @@
+"""What a report is made of, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from dualtap.rbm import HopfieldRBM
+from dualtap.recovery import DualTAP
+from dualtap.spins import Spins, as_spins
+
+Model = DualTAP | HopfieldRBM
+
+
+@dataclass(frozen=True)
+class Material:
+    """A model and what is known beside it.
+
+    Attributes
+    ----------
+    model : DualTAP or HopfieldRBM
+    spins : Spins or None
+    names : tuple of str or None
+        One a spin.
+    sample_names : tuple of str or None
+    labels : tuple of str or None
+        One a sample; empty where it is unknown.
+    truth : array of shape (n_true, n_spins) or None
+    shape : (rows, columns) or None
+        How the spins form an image.
+    command : str or None
+    """
+
+    model: Model
+    spins: Spins | None
+    names: tuple[str, ...] | None
+    sample_names: tuple[str, ...] | None
+    labels: tuple[str, ...] | None
+    truth: NDArray[Any] | None
+    shape: tuple[int, int] | None
+    command: str | None
+
+    @property
+    def n_spins(self) -> int:
+        """Number of spins N."""
+        return int(self.model.n_features_in_)
+
+    @property
+    def magnetizations(self) -> NDArray[Any]:
+        """Posterior means of the bits; those of an RBM are its signs, which have no doubt."""
+        if isinstance(self.model, DualTAP):
+            return self.model.magnetizations_
+        return self.model.patterns_.astype(np.float32)
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether the model says how sure each bit is."""
+        return isinstance(self.model, DualTAP)
+
+
+def checked(
+    model: Model,
+    spins: Any = None,
+    names: Sequence[object] | None = None,
+    sample_names: Sequence[object] | None = None,
+    labels: Sequence[object] | None = None,
+    teacher: Any = None,
+    shape: tuple[int, int] | None = None,
+    command: str | None = None,
+) -> Material:
+    """Return the material of a report, or say what does not fit together.
+
+    Parameters
+    ----------
+    model, spins, names, sample_names, labels, teacher, shape, command
+        As in :func:`dualtap.report.write_report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dualtap as dt
+    >>> from dualtap.report.material import checked
+    >>> model = dt.DualTAP(n_patterns=1, random_state=0).fit(np.eye(6))
+    >>> checked(model, shape=(2, 4))
+    Traceback (most recent call last):
+    ...
+    ValueError: shape 2x4 has 8 pixels, but the model has 6 spins
+    """
+    if not isinstance(model, (DualTAP, HopfieldRBM)):
+        raise TypeError(f"a report needs a DualTAP or a HopfieldRBM, got {type(model).__name__}")
+    check_is_fitted(model)
+    n_spins = int(model.n_features_in_)
+    data = None if spins is None else as_spins(spins)
+    if data is not None and data.n_spins != n_spins:
+        raise ValueError(f"the samples have {data.n_spins} spins, but the model has {n_spins}")
+    for what, values in (("sample names", sample_names), ("labels", labels)):
+        if values is not None and data is None:
+            raise ValueError(f"{what} need the samples they belong to: give the data as well")
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if shape is not None and (min(shape) < 1 or shape[0] * shape[1] != n_spins):
+        rows, columns = shape
+        raise ValueError(
+            f"shape {rows}x{columns} has {rows * columns} pixels, but the model has {n_spins} spins"
+        )
+    n_samples = 0 if data is None else data.n_samples
+    return Material(
+        model,
+        data,
+        _texts("spin names", names, n_spins, "spins"),
+        _texts("sample names", sample_names, n_samples, "samples"),
+        _texts("labels", labels, n_samples, "samples"),
+        _truth(teacher, n_spins),
+        shape,
+        command,
+    )
+
+
+def _texts(what: str, values: Sequence[object] | None, n: int, of: str) -> tuple[str, ...] | None:
+    """Return values as text."""
+    if values is None:
+        return None
+    if len(values) != n:
+        raise ValueError(f"there are {len(values)} {what}, but {n} {of}")
+    return tuple(map(_text, values.tolist() if hasattr(values, "tolist") else values))
+
+
+def _text(value: object) -> str:
+    """Return a value as text: empty where there is none, 3 for 3.0, which a file made of 3."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.15g}"
+    return str(value)
+
+
+def _truth(teacher: Any, n_spins: int) -> NDArray[Any] | None:
+    if teacher is None:
+        return None
+    truth = np.asarray(getattr(teacher, "patterns", teacher))
+    if truth.ndim != 2 or not len(truth) or truth.shape[1] != n_spins:
+        raise ValueError(
+            f"the true patterns have shape {truth.shape}; expected (n_patterns, {n_spins})"
+        )
+    return truth

@@ -1,0 +1,137 @@
+"""The samples read against the patterns: overlaps, nearest patterns, means of the spins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from dualtap.spins import Spins
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How samples lie towards patterns.
+
+    Attributes
+    ----------
+    overlaps : array of shape (n_samples, n_patterns), float32
+        Means over the observed entries.
+    label : array of shape (n_samples,), int
+        The nearest pattern, -1 if there is none.
+    sign : array of shape (n_samples,), int
+        -1 where the sample is nearer to the negative of the pattern.
+    best : array of shape (n_samples,)
+        Absolute overlap with the nearest pattern.
+    n_up, n_observed : array of shape (n_spins,), int
+        Samples with +1 at each spin, and with any value.
+    """
+
+    overlaps: NDArray[np.float32]
+    label: NDArray[np.int64]
+    sign: NDArray[np.int64]
+    best: NDArray[np.float32]
+    n_up: NDArray[np.int64]
+    n_observed: NDArray[np.int64]
+
+
+def read(spins: Spins, patterns: NDArray[np.int8]) -> Reading:
+    """Read all samples once, a block of rows at a time.
+
+    Parameters
+    ----------
+    spins : Spins
+    patterns : array of shape (n_patterns, n_spins)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.report.reading import read
+    >>> reading = read(as_spins([[1, 1, -1, -1], [-1, -1, 1, -1]]), np.array([[1, 1, -1, -1]]))
+    >>> reading.label, reading.sign, reading.best
+    (array([0, 0]), array([ 1, -1]), array([1. , 0.5], dtype=float32))
+    """
+    o = np.empty((spins.n_samples, len(patterns)), dtype=np.float32)
+    n_up = np.zeros(spins.n_spins, dtype=np.int64)
+    n_observed = np.zeros(spins.n_spins, dtype=np.int64)
+    zeta = patterns.T.astype(np.float32)
+    for rows in spins.blocks():
+        s = spins.block(rows)
+        observed = np.maximum(np.count_nonzero(s, axis=1), 1).astype(np.float32)
+        o[rows] = s.astype(np.float32) @ zeta / observed[:, None]
+        n_up += np.count_nonzero(s == 1, axis=0)
+        n_observed += np.count_nonzero(s, axis=0)
+    if not len(patterns):
+        n = spins.n_samples
+        none = np.zeros(n, dtype=np.float32)
+        return Reading(o, np.full(n, -1), np.ones(n, dtype=np.int64), none, n_up, n_observed)
+    label = np.argmax(np.abs(o), axis=1)
+    chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
+    sign = np.where(chosen < 0, -1, 1)
+    return Reading(o, label, sign, np.abs(chosen), n_up, n_observed)
+
+
+def independent_score(reading: Reading) -> float:
+    r"""Return the mean log-likelihood per observed spin when every spin has its own mean only.
+
+    .. math:: \frac1n \sum_i \left(n_i^+ \log\frac{n_i^+}{n_i}
+              + n_i^- \log\frac{n_i^-}{n_i}\right), \qquad n = \sum_i n_i.
+
+    Parameters
+    ----------
+    reading : Reading
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.report.reading import independent_score, read
+    >>> reading = read(as_spins([[1, 1], [1, -1]]), np.empty((0, 2), dtype=np.int8))
+    >>> round(independent_score(reading), 4)  # the first is certain, the second a coin
+    -0.3466
+    """
+    up, n = reading.n_up, reading.n_observed
+    p = up / np.maximum(n, 1)
+    return float((xlogy(up, p) + xlogy(n - up, 1 - p)).sum() / max(n.sum(), 1))
+
+
+def nearest(reading: Reading, pattern: int, n_most: int) -> NDArray[np.int64]:
+    """Return the samples of a pattern, those with the largest overlap first.
+
+    Parameters
+    ----------
+    reading : Reading
+    pattern, n_most : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.report.reading import nearest, read
+    >>> X = as_spins([[1, 1, -1, -1], [1, 1, 1, -1], [-1, -1, 1, 1]])
+    >>> nearest(read(X, np.array([[1, 1, -1, -1]])), 0, n_most=2)
+    array([0, 2])
+    """
+    members = np.flatnonzero(reading.label == pattern)
+    return members[np.argsort(-reading.best[members], kind="stable")[:n_most]]
+
+
+def by_pattern(reading: Reading, n_most: int) -> NDArray[np.int64]:
+    """Return samples in the order of their patterns and overlaps, evenly thinned to ``n_most``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.report.reading import by_pattern, read
+    >>> X = as_spins([[1, -1, 1, -1], [1, 1, 1, -1], [1, 1, -1, -1]])
+    >>> by_pattern(read(X, np.array([[1, 1, -1, -1], [1, -1, 1, -1]])), n_most=9)
+    array([2, 1, 0])
+    """
+    order = np.lexsort((-reading.best, reading.label))
+    if len(order) <= n_most:
+        return order
+    return order[np.linspace(0, len(order) - 1, n_most).astype(np.int64)]

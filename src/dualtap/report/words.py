@@ -1,0 +1,142 @@
+"""What was found, in words: the headline of a report, its lead, and facts with names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+_ENDED = {
+    "flat": "the pseudo-likelihood had become flat",
+    "max_updates": "all updates asked for were made",
+    "diverged": "the weights diverged",
+    "callback": "a callback stopped it",
+}
+
+
+class Fact(NamedTuple):
+    """A name, its value and perhaps a remark."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def headline(shown: dict[str, Any]) -> str:
+    """Return the title of the page.
+
+    Examples
+    --------
+    >>> from dualtap.report.words import headline
+    >>> headline({"model": {"n_patterns": 3}})
+    '3 patterns found'
+    """
+    n = shown["model"]["n_patterns"]
+    return "No pattern found" if not n else f"{n} pattern{'' if n == 1 else 's'} found"
+
+
+def lead(shown: dict[str, Any]) -> list[str]:
+    """Return why, how sure, and in which phase, a sentence each.
+
+    Examples
+    --------
+    >>> from dualtap.report.words import lead
+    >>> lead({"kind": "DualTAP", "model": {"n_patterns": 0, "reason": "it is noise"}})
+    ['It is noise.', 'The spectrum below shows how far the data are from what coins would give.']
+    """
+    model = shown["model"]
+    if shown["kind"] == "HopfieldRBM":
+        return _rbm_lead(model)
+    if not model["n_patterns"]:
+        see = "The spectrum below shows how far the data are from what coins would give."
+        return [_sentence(model["reason"]), see]
+    sentences = [
+        _sentence(model["phase"]),
+        _sentence(f"why {model['n_patterns']}: {model['reason']}") if model["reason"] else "",
+        _sentence(model["distance"]),
+    ]
+    if model["has_fields"]:
+        sentences.append(
+            "Spins have means of their own, beside what the patterns give them: root mean square "
+            f"field {model['rms_field']:.2g}."
+        )
+    return [sentence for sentence in sentences if sentence]
+
+
+def _rbm_lead(model: dict[str, Any]) -> list[str]:
+    law = {"gaussian": "Gaussian", "binary": "±1"}[model["hidden"]]
+    ended = _ENDED.get(model["stopped_because"])  # nothing for a run that may go on
+    trained = (
+        f"A restricted Boltzmann machine with {model['n_hidden']} {law} hidden units, trained for "
+        f"{model['updates']} updates{f'; training ended because {ended}' if ended else ''}."
+    )
+    if model["n_patterns"]:
+        return [
+            trained,
+            "Patterns were read off its weights: one for each singular value that "
+            "has risen above the others.",
+        ]
+    return [
+        trained,
+        "No gap separates large singular values of its weights from small ones, or "
+        "those above it are no ±1 patterns: train longer, or with more samples.",
+    ]
+
+
+def tiles(shown: dict[str, Any]) -> list[Fact]:
+    """Return the few numbers that matter most.
+
+    Examples
+    --------
+    >>> from dualtap.report.words import tiles
+    >>> shown = {"model": {"n_patterns": 2, "beta": 1.5, "beta_was_given": False}, "data": None,
+    ...          "confidence": None, "likelihood": None, "n_spins": 90}
+    >>> [fact.value for fact in tiles(shown)]
+    ['2', '1.5', '90']
+    """
+    model = shown["model"]
+    found = [Fact("patterns", str(model["n_patterns"]))]
+    if model.get("beta") is not None:
+        note = "given" if model["beta_was_given"] else "fitted"
+        found.append(Fact("inverse temperature β", f"{model['beta']:.3g}", note))
+    bits = shown["confidence"]
+    if bits is not None:
+        note = f"of {bits['bits']}; mean |m| {bits['mean']:.3f}"
+        found.append(Fact("unsure bits", str(bits["unsure"]), note))
+    if shown["data"] is None:
+        found.append(Fact("spins", str(shown["n_spins"])))
+    else:
+        found.append(
+            Fact("samples", str(shown["data"]["n_samples"]), f"of {shown['n_spins']} spins")
+        )
+    scores = shown["likelihood"]
+    if scores is not None:
+        note = f"nats a spin; means alone {scores['independent']:.3f}"
+        found.append(Fact("log-likelihood", f"{scores['model']:.3f}", note))
+    return [fact._replace(value=fact.value.replace("-", "−")) for fact in found]
+
+
+def learned_facts(shown: dict[str, Any]) -> list[Fact]:
+    """Return the scalars that were learned, by name.
+
+    Examples
+    --------
+    >>> from dualtap.report.words import learned_facts
+    >>> [fact[:2] for fact in learned_facts({"model": {"n_patterns": 2, "beta": None}})]
+    [('n patterns', '2'), ('beta', 'unknown')]
+    """
+    return [
+        Fact(key.replace("_", " "), _value(value))
+        for key, value in shown["model"].items()
+        if not isinstance(value, (list, dict)) and value != ""
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "unknown"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
