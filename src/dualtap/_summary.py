@@ -127,12 +127,14 @@ def explain(model: Model, spins: Spins) -> dict[str, Any]:
 
 
 def agreement(model: Model, spins: Spins, labels: NDArray[np.str_]) -> dict[str, Any]:
-    """Compare the assignment of samples with labels that were never fitted."""
+    """Compare the states that samples are nearest to with labels that were never fitted."""
     if not isinstance(model, DualTAP):
         return {}
     from sklearn.metrics import adjusted_rand_score
 
-    return {"adjusted_rand_index": float(adjusted_rand_score(labels, model.predict(spins)))}
+    nearest = model.assign(spins)
+    state = 2 * nearest.label + (nearest.sign > 0)  # a pattern and its negative are two states
+    return {"adjusted_rand_index": float(adjusted_rand_score(labels, state))}
 
 
 def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:

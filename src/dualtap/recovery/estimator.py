@@ -235,6 +235,7 @@ class DualTAP(LearnedPatterns):
             found.spectrum.n_signal,
             self.spectrum_,
             *spins.shape,
+            by_length=found.by_length,
         )
 
     def _fit_by_deflation(self, spins: Spins, rng: np.random.Generator) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._threads import one_blas_thread
+from dualtap.recovery.biased import description_gain, recover_biased
 from dualtap.recovery.bits import sweep
 from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors
@@ -37,6 +38,7 @@ _ENOUGH_ENTRIES = 2**24
 _ENOUGH_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""
 
+_MOST_LOADED = 0.25
 _ROTATIONS = 3
 _SAME_ANSWER = 0.95
 _FIELD_GAIN = 1e-3  # nats a spin
@@ -68,6 +70,8 @@ class Recovery(NamedTuple):
     """Site fields b, shape (n_spins,); zero unless the data need them."""
     spectrum: Spectrum
     regime: Regime
+    by_length: bool = False
+    """Their number is the one that pays for itself, not that of signals above noise."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,43 @@ def _agree(a: F32, b: F32) -> bool:
 
 
 def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
+    """Look for patterns alone; if spins have means that those do not explain, for both together."""
+    found = _recover_patterns(blocks, whole, task)
+    if _explains_means(blocks, found):
+        return found
+    biased = recover_biased(blocks, task.rng, task.n_patterns, task.beta, task.effort)
+    if biased is None:
+        return found
+    overlaps = blocks.minus(np.tanh(biased.fields)).dot(_signs(biased.m))
+    regime = Regime.CLUSTERED if near_one_pattern(overlaps) else Regime.MIXED
+    other = Recovery(biased.m, biased.beta, biased.fields, biased.spectrum, regime, by_length=True)
+    return max(found, other, key=lambda one: _description_gain(one, task))
+
+
+def _explains_means(blocks: Blocks, found: Recovery) -> bool:
+    """Say whether patterns explain the means of spins, or do beside fields what they should."""
+    if not len(found.m):
+        return not static_fields(blocks).any()
+    if not found.fields.any():
+        return True
+    x = blocks.dot(_signs(found.m))
+    return found.regime is Regime.CLUSTERED and not _constant(x).any()
+
+
+def _constant(x: F32) -> NDArray[np.bool_]:
+    """Return which patterns do nothing but shift the means, by coefficients of the samples."""
+    result: NDArray[np.bool_] = np.square(x.mean(axis=0)) > 4 * x.var(axis=0)
+    return result
+
+
+def _description_gain(found: Recovery, task: Task) -> float:
+    Z = _signs(found.m) if len(found.m) else np.zeros((1, found.m.shape[1]), np.float32)
+    fields = bool(found.fields.any())
+    likelihood = task.likelihood(Z, found.fields)
+    return description_gain(likelihood, len(found.m), task.spins.n_samples, with_fields=fields)
+
+
+def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
     factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
     Z = _likeliest_patterns(blocks, factors, task)
@@ -211,8 +252,10 @@ def _likeliest_patterns(blocks: Blocks, factors: Factors, task: Task) -> F32:
     """Search as often as effort says and return the patterns that make the data likeliest."""
     best = np.empty((0, blocks.n_spins), dtype=np.float32)
     likelihood = -np.inf
+    # Beyond this load nothing is a Hopfield model, and one by one it would take forever.
+    many = task.n_patterns is None and len(factors.V) > max(_MOST_LOADED * blocks.n_spins, 8)
     for _ in range(task.effort):
-        found = search(blocks, factors, task.rng, task.start)
+        found = search(blocks, factors, task.rng, task.start, one_by_one=not many)
         Z = found.factors.V[: found.n_patterns]
         if task.n_patterns is not None and len(Z) < task.n_patterns:
             Z = fill(found, task.n_patterns, task.rng)
@@ -235,7 +278,7 @@ def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
     value = task.likelihood(Z, fields)
     if value < task.likelihood(Z, none) + _FIELD_GAIN:
         return Z, none, beta
-    constant = X.mean(axis=0) ** 2 > 4 * X.var(axis=0)
+    constant = _constant(X)
     if task.n_patterns is None and constant.any():
         # Patterns that do nothing but shift the means are fields, if fields do as well.
         kept = Z[~constant]

@@ -37,6 +37,8 @@ def reason(
     spectrum: NDArray[np.float64],
     n_samples: int,
     n_spins: int,
+    *,
+    by_length: bool = False,
 ) -> str:
     """Say why that many patterns were returned.
 
@@ -51,6 +53,8 @@ def reason(
     spectrum : array
         Squared singular values over the noise edge.
     n_samples, n_spins : int
+    by_length : bool
+        The number is the one with the shortest description of data and model.
 
     Examples
     --------
@@ -65,6 +69,8 @@ def reason(
     if given is not None:
         fewer = "; the data have no more independent directions" if n_patterns < given else ""
         return f"{given} were asked for{fewer}"
+    if by_length:
+        return "each pays for itself beside the means of the spins; more would not"
     if regime is not Regime.NOTHING:
         counted = {
             Regime.WEAK: "as many directions of the data stand out of noise",

@@ -37,7 +37,14 @@ class Found(NamedTuple):
     """Rows of V that are patterns."""
 
 
-def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: Start) -> Found:
+def search(
+    blocks: Blocks,
+    factors: Factors,
+    rng: np.random.Generator,
+    start: Start,
+    *,
+    one_by_one: bool = True,
+) -> Found:
     """Find the patterns of a factor model, as many as there are, the surest first.
 
     Candidates are the rotations of what no pattern explains yet to independent components, and
@@ -53,6 +60,8 @@ def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: St
     rng : Generator
     start : {"auto", "spectral", "samples", "random"}
         Where candidates come from.
+    one_by_one : bool
+        If not all patterns show at once, go on with the surest.
 
     Returns
     -------
@@ -63,6 +72,8 @@ def search(blocks: Blocks, factors: Factors, rng: np.random.Generator, start: St
     at_once = _all_at_once(polish(candidates(blocks, u, factors.V[:0], rng, start), u), u)
     if len(at_once) == len(u):
         return Found(factors._replace(V=at_once), len(at_once))
+    if not one_by_one:
+        return Found(factors, 0)
     spurious = spurious_depth(k, n_spins, rng)
     Z = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0

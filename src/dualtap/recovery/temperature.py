@@ -10,12 +10,14 @@ from scipy.optimize import minimize_scalar
 
 from dualtap.hopfield import as_fields
 from dualtap.metrics import aligned_fields, field_blocks
+from dualtap.spins import Spins
 
 BETA_RANGE = 0.01, 50.0
 """Where β is looked for; data without a single misaligned spin push it to the upper end."""
 
 _BINS = 8192
-_FIELD_ROUNDS, _NEWTON_STEPS = 3, 5
+_NEWTON_STEPS = 30
+_SETTLED = 1e-3
 _MAX_ENTRIES = 2_000_000  # used with fields: at β = 2 they pin it down to a part in a thousand
 
 
@@ -74,17 +76,17 @@ def best_temperature(
 
 
 def fit_fields(
-    X: ArrayLike, patterns: ArrayLike, beta: float | None = None
+    X: ArrayLike | Spins, patterns: ArrayLike, beta: float | None = None
 ) -> tuple[float, NDArray[np.float64]]:
     r"""Return the β and the site fields b that maximise the pseudo-likelihood together.
 
     :math:`P(s_i | s_{\setminus i}) \propto e^{s_i (\beta h_i + b_i)}`. The fields have a Gaussian
-    prior of the variance that they show, so that they vanish where the data do not need them. β
-    and b take turns; b takes Newton steps.
+    prior of the variance that they show, so that they vanish where the data do not need them.
+    Newton steps in β and all b at once: their Hessian is a diagonal with one more row.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+    X : Spins or array-like of shape (n_samples, n_spins), ±1 with 0 for missing
     patterns : array-like of shape (n_patterns, n_spins), ±1
     beta : float, optional
         Kept as it is when given.
@@ -105,19 +107,42 @@ def fit_fields(
     >>> round(beta, 1), bool(np.corrcoef(b, fields)[0, 1] > 0.9)
     (1.5, True)
     """
-    S, zeta = _some_samples(np.asarray(X)), np.asarray(patterns)
+    S, zeta = _some_samples(X), np.asarray(patterns)
     s, aligned = (np.concatenate(x) for x in zip(*field_blocks(S, zeta), strict=True))
-    h = s * aligned
-    b, x = np.zeros(S.shape[1]), fit_beta(S, zeta) if beta is None else beta
-    for _ in range(_FIELD_ROUNDS):
-        for _ in range(_NEWTON_STEPS):
-            T = np.tanh(x * h + b) * (s != 0)
-            curvature = np.square(s).sum(axis=0) - np.square(T).sum(axis=0) + 1.0
-            precision = 1 / (np.mean(np.square(b)) + np.mean(1 / curvature))
-            step = ((s - T).sum(axis=0) - precision * b) / (curvature + precision)
-            b = b + np.clip(step, -1, 1)
-        x = fit_beta(S, zeta, b) if beta is None else beta
+    h, observed = s * aligned, np.abs(s)
+    b, x = np.zeros(s.shape[1]), fit_beta(S, zeta) if beta is None else beta
+    low, high = BETA_RANGE
+    for _ in range(_NEWTON_STEPS):
+        T = np.tanh(np.float32(x) * h + b.astype(np.float32)) * observed
+        C = observed - np.square(T)
+        change, alone, slope = _newton_step(s - T, C, h, b)
+        if beta is None:
+            change = float(np.clip(x + change, max(x / 2, low), min(x + max(x, 1), high))) - x
+        else:
+            change = 0.0
+        step = np.clip(alone - slope * change, -1, 1)
+        b, x = b + step, x + change
+        if abs(change) < _SETTLED * x and np.abs(step).max() < _SETTLED:
+            break
     return x, b
+
+
+def _newton_step(
+    residual: NDArray[np.float32],
+    C: NDArray[np.float32],
+    h: NDArray[np.float32],
+    b: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the change of β, that of the fields alone, and what β takes off it per unit."""
+    curvature = C.sum(axis=0, dtype=np.float64)
+    precision = 1 / (np.mean(np.square(b)) + np.mean(1 / (curvature + 1)))
+    diagonal = curvature + precision
+    gradient = residual.sum(axis=0, dtype=np.float64) - precision * b
+    mixed = (h * C).sum(axis=0, dtype=np.float64)
+    toward = float((h * residual).sum(dtype=np.float64)) - float(mixed @ (gradient / diagonal))
+    stiffness = float((np.square(h) * C).sum(dtype=np.float64)) - float(mixed @ (mixed / diagonal))
+    change = toward / max(stiffness, 1e-9)
+    return change, gradient / diagonal, mixed / diagonal
 
 
 def _cost_without_fields(
@@ -146,8 +171,11 @@ def _cost_with_fields(
     return lambda beta: float(np.logaddexp(0, -2 * (beta * a + c)).mean(dtype=np.float64))
 
 
-def _some_samples(S: NDArray[np.generic]) -> NDArray[np.generic]:
+def _some_samples(X: ArrayLike | Spins) -> NDArray[np.generic]:
     """Return at most ``_MAX_ENTRIES`` entries' worth of samples, always the same ones."""
+    if isinstance(X, Spins):
+        X = X.some(max(1, _MAX_ENTRIES // X.n_spins)).values
+    S = np.asarray(X)
     chosen = np.flatnonzero(S.any(axis=1))
     most = max(1, _MAX_ENTRIES // S.shape[1])
     if len(chosen) > most:

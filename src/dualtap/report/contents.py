@@ -59,7 +59,7 @@ def contents(material: Material) -> dict[str, Any]:
     names, notes = _names(material)
     labels = None
     if reading is not None and material.labels is not None:
-        labels = label_table(reading.label, material.labels, int(model.n_patterns_))
+        labels = label_table(reading.label, reading.sign, material.labels, int(model.n_patterns_))
     patterns, left_out = _patterns(material, reading)
     samples = None if reading is None else _samples(material, reading)
     if samples is not None and samples["n_shown"] < samples["n"]:

@@ -14,14 +14,18 @@ OTHERS = "other labels"
 
 
 def label_table(
-    pattern: NDArray[np.int64], labels: Sequence[str], n_patterns: int
+    pattern: NDArray[np.int64], sign: NDArray[np.int64], labels: Sequence[str], n_patterns: int
 ) -> dict[str, Any]:
-    """Count samples by pattern and label; samples without a label or a pattern do not count.
+    """Count samples by state and label; samples without a label or a pattern do not count.
+
+    A pattern and its negative are two states, if samples are near to both.
 
     Parameters
     ----------
     pattern : array of shape (n_samples,), int
         The pattern of each sample, -1 for none.
+    sign : array of shape (n_samples,), ±1
+        -1 where a sample is near to the negative of its pattern.
     labels : sequence of n_samples strings
         Empty for unknown ones.
     n_patterns : int
@@ -29,37 +33,56 @@ def label_table(
     Returns
     -------
     dict
-        ``labels`` (columns), ``counts`` of shape (n_patterns, n_labels), ``majority`` (the label
-        of most samples of each pattern, with its share, or None), ``rand`` (adjusted Rand index),
-        ``purity`` (share of samples that have their pattern's majority label), ``n`` counted.
+        ``states`` (rows), ``labels`` (columns), ``counts`` of shape (n_states, n_labels),
+        ``majority`` (the label of most samples of each pattern, with its share, or None),
+        ``state_majority`` (the same of each state), ``rand`` (adjusted Rand index of states and
+        labels), ``purity`` (share of samples that have their state's majority label), ``n``
+        counted.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap.report.labels import label_table
-    >>> table = label_table(np.array([0, 0, 1, 1]), ["a", "a", "b", "a"], 2)
-    >>> table["labels"], table["counts"].tolist(), table["purity"]
-    (['a', 'b'], [[2, 0], [1, 1]], 0.75)
+    >>> sign = np.array([1, 1, 1, -1])
+    >>> table = label_table(np.array([0, 0, 1, 1]), sign, ["a", "a", "b", "a"], 2)
+    >>> table["states"], table["labels"], table["counts"].tolist(), table["purity"]
+    (['0', '1 +', '1 −'], ['a', 'b'], [[2, 0], [0, 1], [1, 0]], 1.0)
     """
     given = np.array(labels, dtype=object)
     counted = (pattern >= 0) & (given != "")
     kinds = sorted(set(given[counted]), key=_natural)
     column = {label: j for j, label in enumerate(kinds)}
     y = np.array([column[label] for label in given[counted]], dtype=np.int64)
-    k = pattern[counted]
-    counts = np.zeros((n_patterns, len(kinds)), dtype=np.int64)
-    np.add.at(counts, (k, y), 1)
-    n = int(counts.sum())
-    kinds, shown = _fewer(kinds, counts)
+    state = 2 * pattern[counted] + (sign[counted] < 0)
+    signed = np.zeros((2 * n_patterns, len(kinds)), dtype=np.int64)
+    np.add.at(signed, (state, y), 1)
+    n = int(signed.sum())
+    states, counts = _states(signed)
+    shown_kinds, shown = _fewer(kinds, counts)
     return {
-        "labels": kinds,
+        "states": states,
+        "labels": shown_kinds,
         "counts": shown,
-        "majority": [_majority(row, sorted(column, key=_natural)) for row in counts],
-        "rand": float(adjusted_rand_score(y, k)) if n else None,
-        "purity": float(counts.max(axis=1).sum() / n) if n else None,
+        "majority": [_majority(row, kinds) for row in signed[::2] + signed[1::2]],
+        "state_majority": [_majority(row, kinds) for row in counts],
+        "rand": float(adjusted_rand_score(y, state)) if n else None,
+        "purity": float(signed.max(axis=1).sum() / n) if n else None,
         "n": n,
         "n_left_out": len(given) - n,
     }
+
+
+def _states(signed: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return names and counts of states; a pattern whose samples have one sign is one state."""
+    names, rows = [], []
+    for k, (plus, minus) in enumerate(zip(signed[::2], signed[1::2], strict=True)):
+        if plus.any() and minus.any():
+            names += [f"{k} +", f"{k} −"]
+            rows += [plus, minus]
+        else:
+            names.append(str(k))
+            rows.append(plus + minus)
+    return names, np.array(rows, dtype=np.int64).reshape(len(rows), signed.shape[1])
 
 
 def _natural(label: str) -> tuple[int, float, str]:

@@ -186,19 +186,21 @@ def _labels_section(shown: dict[str, Any]) -> tuple[str, str, str]:
     found = shown["labels"]
     if found is None or not found["n"]:
         return _section("labels", "Labels", "", "")
-    head = ["pattern", *found["labels"], "samples", "most are", "share"]
+    head = ["state", *found["labels"], "samples", "most are", "share"]
     rows = []
-    for k, (counts, most) in enumerate(zip(found["counts"], found["majority"], strict=True)):
+    columns = found["states"], found["counts"], found["state_majority"]
+    for state, counts, most in zip(*columns, strict=True):
         end = ["–", "–"] if most is None else [most["label"], f"{100 * most['share']:.0f} %"]
-        rows.append([k, *counts, counts.sum(), *end])
+        rows.append([state, *counts, counts.sum(), *end])
     left_out = f" {found['n_left_out']} samples without a label are left out."
     intro = (
-        f"Adjusted Rand index <b>{found['rand']:.3f}</b> (1: patterns and labels agree, 0: as by "
+        f"Adjusted Rand index <b>{found['rand']:.3f}</b> (1: states and labels agree, 0: as by "
         f"chance); purity <b>{found['purity']:.3f}</b> (share of samples that have the label of "
-        f"most samples of their pattern). The labels took no part in the fit."
+        f"most samples of their state). A pattern (+) and its negative (−) are two states if "
+        f"samples are near to both. The labels took no part in the fit."
         + (left_out if found["n_left_out"] else "")
     )
-    table = _table("Samples by pattern and label", head, rows, shade=len(found["labels"]))
+    table = _table("Samples by state and label", head, rows, shade=len(found["labels"]))
     return _section("labels", "Labels", intro, table)
 
 
