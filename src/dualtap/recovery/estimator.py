@@ -80,7 +80,8 @@ class DualTAP(LearnedPatterns):
     Attributes
     ----------
     patterns_ : array of shape (n_patterns, n_spins), int8
-        Signs of the magnetizations, patterns with most samples first.
+        Signs of the magnetizations, patterns with most samples first. The sign of a whole pattern
+        is free; it is that of most of the samples nearest to it (deflation: as it comes out).
     magnetizations_ : array of shape (n_patterns, n_spins)
         Posterior means of the pattern entries, in [-1, 1]: a bit with 0.8 is wrong in one case
         of ten.
@@ -220,10 +221,14 @@ class DualTAP(LearnedPatterns):
         with progress("patterns", None, bool(self.verbose)):
             found = recover(Task(spins, rng, self.n_patterns, self.beta, self.start, self.effort))
         self.patterns_, self.n_patterns_ = signs(found.m), len(found.m)
-        nearest = self._assign(spins).label
-        order = np.argsort(-np.bincount(nearest + 1, minlength=len(found.m) + 1)[1:], kind="stable")
-        self.magnetizations_ = found.m[order]
-        self.patterns_ = self.patterns_[order]
+        nearest = self._assign(spins)
+        n_labels = len(found.m) + 1
+        order = np.argsort(-np.bincount(nearest.label + 1, minlength=n_labels)[1:], kind="stable")
+        # The sign of a pattern is free: most of its samples are to have it.
+        balance = np.bincount(nearest.label + 1, nearest.sign, minlength=n_labels)[1:]
+        sign = np.where(balance < 0, np.float32(-1), np.float32(1))
+        self.magnetizations_ = (sign[:, None] * found.m)[order]
+        self.patterns_ = signs(self.magnetizations_)
         self.beta_ = float(found.beta)
         self.fields_ = found.fields.astype(np.float64)
         self.regime_ = str(found.regime)
