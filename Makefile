@@ -34,8 +34,10 @@ $(VENV)/.browser: $(VENV)/.run
 demo: $(VENV)/.run ## Recover twenty patterns from two hundred samples, and see it
 	$(BIN)/dualtap demo --force
 
+# A process a core, and one BLAS thread in each: threads that wait for each other on a full machine
+# take many times as long.
 test: $(VENV)/.dev $(VENV)/.browser ## Run the whole test suite with coverage
-	$(BIN)/python -m pytest --cov --cov-report=term
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/.dev ## Check style and types
 	$(BIN)/ruff check .

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.special import log_expit, logsumexp
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import BernoulliRBM
 
@@ -147,10 +149,15 @@ class Split(NamedTuple):
         """Return the adjusted Rand index of groups of the test samples with their labels."""
         return float(adjusted_rand_score(self.y_test, groups))
 
-    def k_means(self, features: ArrayLike, test_features: ArrayLike) -> float:
-        """Return the agreement of as many groups as there are labels, found in features."""
+    def groups(self, features: ArrayLike, test_features: ArrayLike) -> NDArray[np.int64]:
+        """Return groups of the test samples, as many as there are labels, found in features."""
         k_means = KMeans(self.n_groups, n_init=10, random_state=0).fit(spins(features))
-        return self.agreement(k_means.predict(spins(test_features)))
+        groups: NDArray[np.int64] = k_means.predict(spins(test_features))
+        return groups
+
+    def k_means(self, features: ArrayLike, test_features: ArrayLike) -> float:
+        """Return the agreement of those groups with the labels."""
+        return self.agreement(self.groups(features, test_features))
 
 
 def split(X: NDArray[Any], y: NDArray[np.int64], n_train: int, n_test: int, seed: int = 0) -> Split:
@@ -183,7 +190,9 @@ def others(data: Split, n_hidden: int, rates: tuple[float, ...] = (0.1,)) -> lis
     ]
 
 
-def fit_rbm(X: ArrayLike, n_hidden: int, rates: tuple[float, ...] = (0.1,)) -> Any:
+def fit_rbm(
+    X: ArrayLike, n_hidden: int, rates: tuple[float, ...] = (0.1,), n_epochs: int = 100
+) -> Any:
     """Fit scikit-learn's BernoulliRBM; of several rates, the best on a fifth of X is taken.
 
     Its user would have to try several as well: no rate suits all data.
@@ -191,7 +200,9 @@ def fit_rbm(X: ArrayLike, n_hidden: int, rates: tuple[float, ...] = (0.1,)) -> A
     S = spins(X)
 
     def fitted(rows: Floats, rate: float) -> Any:
-        rbm = BernoulliRBM(n_hidden, learning_rate=rate, n_iter=40, batch_size=20, random_state=0)
+        rbm = BernoulliRBM(
+            n_hidden, learning_rate=rate, n_iter=n_epochs, batch_size=20, random_state=0
+        )
         return rbm.fit(unit(rows))
 
     if len(rates) == 1:
@@ -201,11 +212,27 @@ def fit_rbm(X: ArrayLike, n_hidden: int, rates: tuple[float, ...] = (0.1,)) -> A
 
 
 def towards_samples(model: Any, X: ArrayLike) -> Floats:
-    """Return magnetizations with the sign, free otherwise, that most of the samples have."""
+    """Return magnetizations with the sign, free otherwise, that the samples furthest out have."""
     o = model.transform(X)
+    o -= o.mean(axis=0)
     sign = np.where((o * np.abs(o)).sum(axis=0) < 0, -1, 1)
     result: Floats = sign[:, None] * model.magnetizations_
     return result
+
+
+def put_together(model: Any, X: ArrayLike, sample: ArrayLike, counts: list[int]) -> Floats:
+    """Return the means of a sample's spins, each given all others, as patterns are added.
+
+    What a spin feels is b_i + β Σ_μ ζ_i^μ o_μ, its own share in the overlaps o left out. Their mean
+    over X makes the mean sample; how far the sample deviates from it, times ζ^μ, is what a pattern
+    adds. Those it leans on most come first.
+    """
+    Z, beta, mean = model.patterns_.astype(float), model.beta_, spins(X).mean(axis=0)
+    N, turn = len(mean), spins(sample) - mean
+    felt = model.fields_ + beta * (Z.T @ (Z @ mean) - len(Z) * mean) / N
+    order = np.argsort(-np.abs(Z @ turn), kind="stable")
+    added = beta * (Z * (Z @ turn)[:, None] - turn) / N
+    return np.array([np.tanh(felt + added[order[:count]].sum(axis=0)) for count in counts])
 
 
 def as_table(results: list[Result]) -> str:
@@ -226,6 +253,18 @@ def draw_pictures(ax: Any, pictures: ArrayLike, shape: tuple[int, int], title: s
     ax.imshow(np.hstack(tiles), cmap="RdBu_r", vmin=-1, vmax=1)
     ax.set_title(title, loc="left", fontsize=10)
     ax.set_axis_off()
+
+
+def draw_groups(ax: Any, labels: ArrayLike, groups: ArrayLike, names: Any, title: str) -> None:
+    """Draw how the samples of each label fall into groups, groups next to their labels."""
+    table = contingency_matrix(labels, groups)
+    rows, columns = linear_sum_assignment(-table)
+    order = [*columns[np.argsort(rows)], *np.setdiff1d(np.arange(table.shape[1]), columns)]
+    ax.imshow(table[:, order] / table.sum(axis=1, keepdims=True), cmap="Reds", vmin=0, vmax=1)
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set_xticks([])
+    ax.set_xlabel("group", fontsize=9)
+    ax.set_title(title, loc="left", fontsize=10)
 
 
 def draw_results(figure: Any, results: list[Result]) -> None:

@@ -10,7 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.neural_network import BernoulliRBM
+
+from dualtap import DualTAP
+from dualtap.datasets import load_digits
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
@@ -102,7 +106,7 @@ def test_the_score_of_an_rbm_is_its_conditional_likelihood():
 def test_an_rbm_of_one_rate_is_scikit_learns():
     X = np.where(np.random.default_rng(0).random((60, 5)) < 0.7, 1, -1)
     ours = comparison.fit_rbm(X, 2)
-    theirs = BernoulliRBM(2, learning_rate=0.1, n_iter=40, batch_size=20, random_state=0)
+    theirs = BernoulliRBM(2, learning_rate=0.1, n_iter=100, batch_size=20, random_state=0)
     assert np.array_equal(ours.components_, theirs.fit((X + 1) / 2).components_)
     assert comparison.rbm_score(comparison.fit_rbm(X, 2, (0.01, 0.1)), X) > -np.log(2)
 
@@ -124,3 +128,26 @@ def test_independent_spins_score_their_entropy():
     # Means are smoothed by one flip of a coin: 4.5 of 5, and 2.5 of 5.
     expected = (np.log(0.9) + np.log(0.5)) / 2
     assert comparison.independent_spins(X).score(X) == pytest.approx(expected)
+
+
+def test_a_sample_is_put_together_from_what_the_model_foretells():
+    X = load_digits().X
+    model = DualTAP(random_state=0).fit(X[:300])
+    assert model.fields_.any()
+    new = X[300:400]
+    steps = np.stack([comparison.put_together(model, X[:300], s, [0, 2, 8]) for s in new], axis=1)
+    likelihood = np.log((1 + new * steps) / 2).mean(axis=(1, 2))
+    assert (np.diff(likelihood) > 0.02).all()  # the more patterns, the better a pixel is foretold
+    whole = comparison.put_together(model, X[:300], new[0], [model.n_patterns_])
+    assert np.log((1 + new[0] * whole) / 2).mean() == pytest.approx(model.score(new[:1]))
+    # Before any pattern is added, it is the mean of all samples.
+    assert np.corrcoef(steps[0, 0], X[:300].mean(axis=0))[0, 1] > 0.95
+
+
+def test_groups_are_drawn_beside_the_labels_they_hold():
+    ax = Figure().subplots()
+    labels = np.array([0, 0, 1, 1, 2, 2])
+    comparison.draw_groups(ax, labels, [4, 4, 7, 7, 1, 1], "abc", "three")
+    assert np.array_equal(ax.images[0].get_array(), np.eye(3))
+    comparison.draw_groups(ax, labels, [0, 1, 1, 1, 2, 3], "abc", "more groups than labels")
+    assert np.array_equal(ax.images[1].get_array().argmax(axis=1), [0, 1, 2])
