@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.posterior import weak_field_posterior
-from dualtap.recovery.rotate import row_basis, unmixed
+from dualtap.recovery.rotate import binary, row_basis, unmixed
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.temperature import fit_fields
 from dualtap.spins import Spins
@@ -105,16 +104,16 @@ def recover_biased(
     for k in [min(n_patterns, most)] if n_patterns else _numbers(most):
         u = row_basis(around.vectors[:k] / np.sqrt(D))
         for rotation in range(2 * effort if k > 1 else 1):
-            Z = _signs(unmixed(u, int(rng.integers(2**31)), ("logcosh", "cube")[rotation % 2]))
+            Z = binary(unmixed(u, int(rng.integers(2**31)), ("logcosh", "cube")[rotation % 2]))
             m = weak_field_posterior(blocks, Z, b, rng).m
-            value = _gain(scanned, _signs(m), beta, blocks.n_samples)
+            value = _gain(scanned, binary(m), beta, blocks.n_samples)
             if best is None or value > best[0]:
                 best, in_vain = (value, m), -1
         in_vain += 1
         if in_vain > _IN_VAIN:
             break
     assert best is not None  # there is at least one number to try
-    fitted, fields = fit_fields(blocks.spins, _signs(best[1]), beta)
+    fitted, fields = fit_fields(blocks.spins, binary(best[1]), beta)
     return Biased(best[1], fitted, fields.astype(np.float32), around)
 
 
@@ -143,7 +142,3 @@ def _gain(spins: Spins, Z: F32, beta: float | None, n_samples: int) -> float:
     fitted, fields = fit_fields(spins, Z, beta)
     likelihood = pseudo_likelihood(spins, Z, fitted, fields)
     return description_gain(likelihood, len(Z), n_samples, with_fields=True)
-
-
-def _signs(m: NDArray[np.float32]) -> F32:
-    return np.where(m < 0, np.float32(-1), np.float32(1))

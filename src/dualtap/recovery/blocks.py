@@ -26,8 +26,8 @@ _ENTRIES = 2**18
 """Spins in a block: a megabyte in float32, which stays in the cache between two products,"""
 _ROWS = 128
 """but not fewer samples than this: every block returns arrays of the size of the patterns."""
-_GROUPS = 8
-"""Sums over blocks that are held at a time."""
+_FEWEST_GROUPS, _MOST_GROUPS, _GROUPED = 4, 8, 2**18
+"""Sums over blocks that are held at a time: the fewer, the longer they are."""
 
 
 class Blocks:
@@ -124,7 +124,8 @@ class Blocks:
 
         The first of two summands is used up by ``add``.
         """
-        size = -(-len(self.rows) // _GROUPS)
+        n_groups = min(max(_GROUPED // self.n_spins, _FEWEST_GROUPS), _MOST_GROUPS)
+        size = -(-len(self.rows) // n_groups)
         groups = [self.rows[k : k + size] for k in range(0, len(self.rows), size)]
 
         def total(group: list[slice]) -> Any:

@@ -21,6 +21,7 @@ from dualtap.recovery.history import History, signs
 from dualtap.recovery.joint import Regime, Task, near_one_pattern, recover
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.reasons import reason
+from dualtap.recovery.rotate import binary
 from dualtap.recovery.starts import Start
 from dualtap.recovery.stopping import kink
 from dualtap.recovery.temperature import fit_beta
@@ -38,14 +39,16 @@ class DualTAP(LearnedPatterns):
     :math:`P(s_i | x) \propto e^{s_i (x \cdot \zeta_i + b_i)}`. The space that the patterns span
     follows from the singular vectors of the samples; that their entries are ±1 singles them out
     within it; TAP equations for all of them together, or draws from their posterior, say how sure
-    each bit is. The number of patterns is the number of directions that stand out of noise.
+    each bit is. The number of patterns is the number of directions that stand out of noise; where
+    spins have means of their own, as in most real data, fields explain those, and there are as
+    many patterns as make the description of data and model shorter.
 
     :meth:`paper` returns the published algorithm to the letter.
 
     Parameters
     ----------
     n_patterns : int, optional
-        P. When not given: as many as stand out of the noise, possibly none. Fewer are returned
+        P. When not given: as many as the data show, possibly none. Fewer are returned
         only if the data have fewer independent directions.
     beta : float, optional
         Inverse temperature of the data. When not given, it is fitted.
@@ -226,7 +229,7 @@ class DualTAP(LearnedPatterns):
         order = np.argsort(-np.bincount(nearest.label + 1, minlength=n_labels)[1:], kind="stable")
         # The sign of a pattern is free: most of its samples are to have it.
         balance = np.bincount(nearest.label + 1, nearest.sign, minlength=n_labels)[1:]
-        sign = np.where(balance < 0, np.float32(-1), np.float32(1))
+        sign = binary(balance)
         self.magnetizations_ = (sign[:, None] * found.m)[order]
         self.patterns_ = signs(self.magnetizations_)
         self.beta_ = float(found.beta)

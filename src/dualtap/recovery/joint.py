@@ -22,7 +22,7 @@ from dualtap.recovery.posterior import (
     strong_field_posterior,
     weak_field_posterior,
 )
-from dualtap.recovery.rotate import row_basis, unmixed
+from dualtap.recovery.rotate import binary, row_basis, unmixed
 from dualtap.recovery.search import fill, search
 from dualtap.recovery.space import marginals_explained, pattern_space, static_fields
 from dualtap.recovery.spectrum import Spectrum, spectrum
@@ -158,11 +158,11 @@ def _recover_weak(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     likelihood = -np.inf
     for rotation in range(_ROTATIONS * task.effort if k > 1 else 1):
         contrast = ("logcosh", "cube")[rotation % 2]
-        Z = _signs(unmixed(u, int(task.rng.integers(2**31)), contrast))
+        Z = binary(unmixed(u, int(task.rng.integers(2**31)), contrast))
         posterior = weak_field_posterior(blocks, Z, fields, task.rng)
         if best is not None and _agree(best.m, posterior.m):
             break
-        value = task.likelihood(_signs(posterior.m), fields) if k > 1 else 0.0
+        value = task.likelihood(binary(posterior.m), fields) if k > 1 else 0.0
         if value > likelihood:
             best, likelihood = posterior, value
     assert best is not None  # the first rotation is always taken
@@ -184,7 +184,7 @@ def _weak_beta(blocks: Blocks, whole: Spectrum, k: int, D: F32, task: Task) -> f
 
 def _agree(a: F32, b: F32) -> bool:
     """Say whether two answers have the same patterns, up to sign and order."""
-    overlap = np.abs(_signs(a) @ _signs(b).T) / a.shape[1]
+    overlap = np.abs(binary(a) @ binary(b).T) / a.shape[1]
     return bool(overlap.max(axis=1).mean() > _SAME_ANSWER)
 
 
@@ -196,7 +196,7 @@ def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     biased = recover_biased(blocks, task.rng, task.n_patterns, task.beta, task.effort)
     if biased is None:
         return found
-    overlaps = blocks.minus(np.tanh(biased.fields)).dot(_signs(biased.m))
+    overlaps = blocks.minus(np.tanh(biased.fields)).dot(binary(biased.m))
     regime = Regime.CLUSTERED if near_one_pattern(overlaps) else Regime.MIXED
     other = Recovery(biased.m, biased.beta, biased.fields, biased.spectrum, regime, by_length=True)
     return max(found, other, key=lambda one: _description_gain(one, task))
@@ -208,7 +208,7 @@ def _explains_means(blocks: Blocks, found: Recovery) -> bool:
         return not static_fields(blocks).any()
     if not found.fields.any():
         return True
-    x = blocks.dot(_signs(found.m))
+    x = blocks.dot(binary(found.m))
     return found.regime is Regime.CLUSTERED and not _constant(x).any()
 
 
@@ -219,7 +219,7 @@ def _constant(x: F32) -> NDArray[np.bool_]:
 
 
 def _description_gain(found: Recovery, task: Task) -> float:
-    Z = _signs(found.m) if len(found.m) else np.zeros((1, found.m.shape[1]), np.float32)
+    Z = binary(found.m) if len(found.m) else np.zeros((1, found.m.shape[1]), np.float32)
     fields = bool(found.fields.any())
     likelihood = task.likelihood(Z, found.fields)
     return description_gain(likelihood, len(found.m), task.spins.n_samples, with_fields=fields)
@@ -345,10 +345,6 @@ def _never_worse(
     blocks: Blocks, posterior: Posterior, Z: F32, beta: float, fields: F32, task: Task
 ) -> Posterior:
     """Return the drawn posterior, or conditional means if the draws have left the patterns."""
-    if task.likelihood(_signs(posterior.m), fields) >= task.likelihood(Z, fields) - 1e-3:
+    if task.likelihood(binary(posterior.m), fields) >= task.likelihood(Z, fields) - 1e-3:
         return posterior
     return Posterior(sweep(blocks, Z, coefficients(blocks, Z, beta), fields)[1], Z, drawn=False)
-
-
-def _signs(m: F32) -> F32:
-    return np.where(m < 0, np.float32(-1), np.float32(1))

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualtap.recovery.bits import sweep
 from dualtap.recovery.blocks import F32, Blocks
-from dualtap.recovery.rotate import depth
+from dualtap.recovery.rotate import binary, depth
 from dualtap.schemes.rank_tap import RankTAP, SitePosterior
 from dualtap.solve import solve
 
@@ -78,7 +78,7 @@ def _draw_sites(sites: SitePosterior, D: F32, m: F32, rng: np.random.Generator) 
     """Gibbs sampling of the bits of every site; means are averages of conditional means."""
     P = len(m)
     off = (sites.L - np.diag(np.diag(sites.L))).astype(np.float32)
-    z = np.where(m < 0, np.float32(-1), np.float32(1))
+    z = binary(m)
     total = np.zeros(z.shape)
     for k in range(_SITE_BURN + _SITE_SWEEPS if P > 1 else 1):
         h = sites.F - D * (off @ z)

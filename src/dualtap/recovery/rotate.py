@@ -23,6 +23,19 @@ _SPURIOUS = 32
 _NEW = 0.2  # share of a vector that others must leave unexplained
 
 
+def binary(m: NDArray[np.floating] | NDArray[np.integer]) -> F32:
+    """Return the signs of m as float32, +1 where it is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.rotate import binary
+    >>> binary(np.array([0.3, -0.2, 0.0]))
+    array([ 1., -1.,  1.], dtype=float32)
+    """
+    return np.where(m < 0, np.float32(-1), np.float32(1))
+
+
 def rotate_to_patterns(
     basis: NDArray[np.floating], rng: np.random.Generator, n_restarts: int = 10
 ) -> NDArray[np.int8]:
@@ -66,7 +79,7 @@ def rotate_to_patterns(
     in_vain = 0
     for seed in rng.integers(2**31, size=n_restarts):
         rest = null_space(taken @ u.T).T @ u if len(taken) else u
-        start = np.where(unmixed(rest, int(seed), "cube") < 0, np.float32(-1), np.float32(1))
+        start = binary(unmixed(rest, int(seed), "cube"))
         pool = np.concatenate([pool, polish(start, u)])
         d = depth(pool, u)
         deep = d >= _DEEP * d.max()
@@ -103,7 +116,7 @@ def polish(z: F32, u: F32) -> F32:
     z = z.copy()
     moving = np.arange(len(z))
     for _ in range(_POLISH_ROUNDS):
-        turned = np.where((z[moving] @ u.T) @ u < 0, np.float32(-1), np.float32(1))
+        turned = binary((z[moving] @ u.T) @ u)
         changed = (turned != z[moving]).any(axis=1)
         z[moving] = turned
         moving = moving[changed]

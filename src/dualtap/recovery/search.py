@@ -10,6 +10,7 @@ from dualtap.recovery.bits import sweep
 from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors, iterate
 from dualtap.recovery.rotate import (
+    binary,
     depth,
     independent,
     polish,
@@ -96,7 +97,7 @@ def fill(found: Found, n_patterns: int, rng: np.random.Generator) -> F32:
     if not len(rest):
         return V
     pool = np.concatenate([unmixed(row_basis(rest), int(rng.integers(2**31))), rest])
-    pool = np.where(pool < 0, np.float32(-1), np.float32(1))
+    pool = binary(pool)
     order = np.concatenate([np.full(n, 2.0), depth(pool, row_basis(V))])
     return independent(np.concatenate([V[:n], pool]), order, n_patterns, new=0.05)
 

@@ -137,10 +137,13 @@ def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
 
     def sums(rows: slice) -> F32:
         S = blocks.block(rows)
-        T = np.tanh(X[rows] @ V)
+        T = X[rows] @ V
+        np.tanh(T, out=T)
         if not blocks.complete:
             T *= S != 0
-        return np.array([(S - T).sum(axis=0), (np.square(S) - np.square(T)).sum(axis=0)])
+        # Nothing else of the size of a block is made: with many spins a block is large.
+        squares = np.einsum("ai,ai->i", S, S) - np.einsum("ai,ai->i", T, T)
+        return np.array([S.sum(axis=0) - T.sum(axis=0), squares])
 
     residual, variance = blocks.sum(sums)
     chi_square = float(np.mean(np.square(residual) / np.maximum(variance, 1e-3)))

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from dualtap.couplings import Couplings, FloatArray
 from dualtap.recovery.blocks import F32, Blocks
-from dualtap.recovery.rotate import row_basis, unmixed
+from dualtap.recovery.rotate import binary, row_basis, unmixed
 
 Start = Literal["auto", "spectral", "samples", "random"]
 
@@ -124,8 +124,7 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: 
     if start == "random":
         parts.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
     pool = np.concatenate(parts)
-    result: F32 = np.where(pool < 0, np.float32(-1), np.float32(1))
-    return result
+    return binary(pool)
 
 
 def least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:

@@ -14,6 +14,8 @@ Mask = NDArray[np.bool_]
 
 DENSE = 3 * 2**24
 """Most entries that are kept as bytes: 50 MB of them, 200 MB as the floats that products need."""
+_SLAB = 2**24
+"""Bytes taken at a time where the number of samples is not known."""
 
 
 class SpinsBuilder:
@@ -172,36 +174,42 @@ class SpinsBuilder:
 
 
 class _Rows:
-    """Rows of bytes, put together without holding them twice."""
+    """Rows of bytes, put together without holding them twice.
+
+    They fill slabs: one of the size that was promised, then others large enough for their memory
+    to go back to the system when they are copied into one array and let go.
+    """
 
     def __init__(self, expected: int | None) -> None:
         self._expected = expected
-        self._parts: list[NDArray[np.uint8]] = []
-        self._all: NDArray[np.uint8] | None = None
+        self._slabs: list[NDArray[np.uint8]] = []
+        self._free = 0  # rows, at the end of the last slab
         self.n_rows = 0
 
     def __bool__(self) -> bool:
         return self.n_rows > 0
 
     def add(self, rows: NDArray[np.uint8]) -> None:
-        if self._all is None and self._expected is not None:
-            self._all = np.empty((self._expected, rows.shape[1]), dtype=np.uint8)
-        if self._all is not None and self.n_rows + len(rows) <= len(self._all):
-            self._all[self.n_rows : self.n_rows + len(rows)] = rows
-        else:
-            self._parts.append(np.ascontiguousarray(rows))
-        self.n_rows += len(rows)
+        while len(rows):
+            if not self._free:
+                promised = 0 if self._slabs else self._expected or 0
+                self._free = promised or max(_SLAB // rows.shape[1], 1)
+                self._slabs.append(np.empty((self._free, rows.shape[1]), dtype=np.uint8))
+            slab, n = self._slabs[-1], min(len(rows), self._free)
+            first = len(slab) - self._free
+            slab[first : first + n] = rows[:n]
+            self._free -= n
+            self.n_rows += n
+            rows = rows[n:]
 
     def finish(self) -> NDArray[np.uint8]:
-        if not self._parts and self._all is not None:
-            return self._all[: self.n_rows]
-        head = [] if self._all is None else [self._all[: self.n_rows - sum(map(len, self._parts))]]
-        parts = [*head, *self._parts][::-1]
-        self._parts, self._all = [], None
-        result = np.empty((self.n_rows, parts[-1].shape[1]), dtype=np.uint8)
+        slabs, self._slabs = self._slabs[::-1], []
+        if len(slabs) == 1:
+            return slabs[0][: self.n_rows]
+        result = np.empty((self.n_rows, slabs[-1].shape[1]), dtype=np.uint8)
         first = 0
-        while parts:  # each is freed before the next page of the result is touched
-            part = parts.pop()
+        while slabs:
+            part = slabs.pop()[: self.n_rows - first]
             result[first : first + len(part)] = part
             first += len(part)
         return result
