@@ -228,7 +228,7 @@ def _description_gain(found: Recovery, task: Task) -> float:
 def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
     factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
-    Z = _likeliest_patterns(blocks, factors, task)
+    Z = _likeliest_patterns(blocks, whole, factors, task)
     if not len(Z):
         return _nothing(blocks, whole, task)
     Z, fields, beta = _with_fields(blocks, Z, task)
@@ -248,14 +248,24 @@ def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     return Recovery(posterior.m, beta, fields, whole, Regime.CLUSTERED)
 
 
-def _likeliest_patterns(blocks: Blocks, factors: Factors, task: Task) -> F32:
+def _hopeless(blocks: Blocks, whole: Spectrum, factors: Factors) -> bool:
+    """Say that patterns alone will not do, however long they are searched one by one.
+
+    The samples share one direction, so their spins have means of their own, and the space has
+    more dimensions than a Hopfield model holds patterns.
+    """
+    if len(factors.V) <= max(_MOST_LOADED * blocks.n_spins, 8):
+        return False
+    return bool(_constant(blocks.dot(whole.vectors[:1])).any())
+
+
+def _likeliest_patterns(blocks: Blocks, whole: Spectrum, factors: Factors, task: Task) -> F32:
     """Search as often as effort says and return the patterns that make the data likeliest."""
     best = np.empty((0, blocks.n_spins), dtype=np.float32)
     likelihood = -np.inf
-    # Beyond this load nothing is a Hopfield model, and one by one it would take forever.
-    many = task.n_patterns is None and len(factors.V) > max(_MOST_LOADED * blocks.n_spins, 8)
+    hopeless = task.n_patterns is None and _hopeless(blocks, whole, factors)
     for _ in range(task.effort):
-        found = search(blocks, factors, task.rng, task.start, one_by_one=not many)
+        found = search(blocks, factors, task.rng, task.start, one_by_one=not hopeless)
         Z = found.factors.V[: found.n_patterns]
         if task.n_patterns is not None and len(Z) < task.n_patterns:
             Z = fill(found, task.n_patterns, task.rng)
