@@ -191,7 +191,7 @@ def _agree(a: F32, b: F32) -> bool:
 def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Look for patterns alone; if spins have means that those do not explain, for both together."""
     found = _recover_patterns(blocks, whole, task)
-    if _explains_means(blocks, found):
+    if _explains_means(blocks, whole, found):
         return found
     biased = recover_biased(blocks, task.rng, task.n_patterns, task.beta, task.effort)
     if biased is None:
@@ -202,14 +202,19 @@ def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     return max(found, other, key=lambda one: _description_gain(one, task))
 
 
-def _explains_means(blocks: Blocks, found: Recovery) -> bool:
+def _explains_means(blocks: Blocks, whole: Spectrum, found: Recovery) -> bool:
     """Say whether patterns explain the means of spins, or do beside fields what they should."""
     if not len(found.m):
         return not static_fields(blocks).any()
-    if not found.fields.any():
+    if not found.fields.any() or not _share_direction(blocks, whole):
         return True
     x = blocks.dot(binary(found.m))
     return found.regime is Regime.CLUSTERED and not _constant(x).any()
+
+
+def _share_direction(blocks: Blocks, whole: Spectrum) -> bool:
+    """Say whether all samples lie on one side of the leading direction: their common mean."""
+    return bool(_constant(blocks.dot(whole.vectors[:1])).any())
 
 
 def _constant(x: F32) -> NDArray[np.bool_]:
@@ -254,9 +259,8 @@ def _hopeless(blocks: Blocks, whole: Spectrum, factors: Factors) -> bool:
     The samples share one direction, so their spins have means of their own, and the space has
     more dimensions than a Hopfield model holds patterns.
     """
-    if len(factors.V) <= max(_MOST_LOADED * blocks.n_spins, 8):
-        return False
-    return bool(_constant(blocks.dot(whole.vectors[:1])).any())
+    loaded = len(factors.V) > max(_MOST_LOADED * blocks.n_spins, 8)
+    return loaded and _share_direction(blocks, whole)
 
 
 def _likeliest_patterns(blocks: Blocks, whole: Spectrum, factors: Factors, task: Task) -> F32:
