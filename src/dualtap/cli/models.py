@@ -181,13 +181,12 @@ def _outcome(
 
 def _shape(text: str, n_spins: int) -> tuple[int, int]:
     """Return rows and columns of pictures."""
+    from dualtap._validation import image_shape
+
     found = re.fullmatch(r"(\d+)[x×,](\d+)", text.strip())
     if found is None:
         raise ValueError(f"--shape {text!r} is not rows x columns, such as 8x8")
-    rows, columns = int(found[1]), int(found[2])
-    if rows * columns != n_spins:
-        raise ValueError(f"--shape {text} has {rows * columns} entries, the model {n_spins} spins")
-    return rows, columns
+    return image_shape((int(found[1]), int(found[2])), n_spins)
 
 
 def _magnetizations(model: DualTAP | HopfieldRBM) -> Any:

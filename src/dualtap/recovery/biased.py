@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dualtap.metrics import pseudo_likelihood
 from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.posterior import weak_field_posterior
 from dualtap.recovery.rotate import binary, row_basis, unmixed
@@ -137,8 +138,6 @@ def _numbers(most: int) -> Iterator[int]:
 
 
 def _gain(spins: Spins, Z: F32, beta: float | None, n_samples: int) -> float:
-    from dualtap.metrics import pseudo_likelihood
-
     fitted, fields = fit_fields(spins, Z, beta)
     likelihood = pseudo_likelihood(spins, Z, fitted, fields)
     return description_gain(likelihood, len(Z), n_samples, with_fields=True)

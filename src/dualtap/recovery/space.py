@@ -9,13 +9,13 @@ from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors, iterate, start_factors
 from dualtap.recovery.spectrum import (
     Spectrum,
+    all_values,
     balanced,
     count_signals,
     deviates,
     is_small,
     leading,
     noise_edge,
-    whole,
 )
 from dualtap.spins.storage import spread
 
@@ -172,4 +172,4 @@ def _squared_singular_values(W: Blocks, rng: np.random.Generator) -> NDArray[np.
     """Return all of them, or the largest of a large matrix."""
     if not is_small(W):
         return leading(W, _RESIDUAL_RANK, rng)[0]
-    return whole(W)[0]
+    return all_values(W)[0]

@@ -147,7 +147,7 @@ def spectrum(
     total = S.sum_of_squares()
     small = is_small(S)
     if small:
-        values, left = whole(S)
+        values, left = all_values(S)
     else:
         rank, most = max(_FIRST_RANK, 2 * n_least), min(shape)
         values, vectors = leading(S, min(rank, most), rng)
@@ -259,7 +259,7 @@ def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArra
     return np.maximum(w[::-1][:rank], 0), chosen @ V
 
 
-def whole(S: Blocks) -> tuple[NDArray[np.float64], F32]:
+def all_values(S: Blocks) -> tuple[NDArray[np.float64], F32]:
     """Return all squared singular values, the largest first, and vectors of the shorter side."""
     if S.n_spins <= S.n_samples:
         G = S.sum(lambda rows: S.block(rows).T @ S.block(rows))

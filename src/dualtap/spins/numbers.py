@@ -39,8 +39,17 @@ def chunks(X: Any, entries: int) -> Iterator[NDArray[Any]]:
     step = max(1, entries // n_columns)
     for first in range(0, n_rows, step):
         yield numbers(_rows(X, slice(first, min(first + step, n_rows))), first)
-        if isinstance(X, np.memmap) and X._mmap is not None:  # type: ignore[attr-defined]
-            X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        _give_back(X)
+
+
+def _give_back(X: Any) -> None:
+    """Let the system take back the pages of a mapped file; they are read again when needed."""
+    # Changes to a private mapping (mode "c") are nowhere else: they would be lost.
+    if not isinstance(X, np.memmap) or X.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    pages = X._mmap  # type: ignore[attr-defined]
+    if pages is not None:
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _rows(X: Any, rows: slice) -> Any:

@@ -288,10 +288,6 @@ class PackedSpins(Spins):
             return 0
         return self.n_samples * self.n_spins - int(np.bitwise_count(self._observed).sum())
 
-    def dense(self) -> DenseSpins:
-        """Return the same spins, a byte each."""
-        return DenseSpins(self.values, self.encoding)
-
     def _n_duplicates(self) -> int:
         if self._observed is None:
             return self.n_samples - _n_distinct(self._bits)
