@@ -321,7 +321,7 @@ def test_without_plotly_it_says_what_to_install(tmp_path, coins, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shape": (7, 7)}, "shape 7x7 has 49 pixels, but the model has 16 spins"),
+        ({"shape": (7, 7)}, r"shape \(7, 7\) is not .* picture of 16 spins.*such as \(4, 4\)"),
         ({"names": ["a"]}, "there are 1 spin names, but 16 spins"),
         ({"labels": ["a"]}, "labels need the samples"),
         ({"spins": np.eye(16), "labels": ["a"]}, "there are 1 labels, but 16 samples"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dualtap._validation import image_shape
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
 from dualtap.spins import Spins, as_spins
@@ -89,7 +90,7 @@ def checked(
     >>> checked(model, shape=(2, 4))
     Traceback (most recent call last):
     ...
-    ValueError: shape 2x4 has 8 pixels, but the model has 6 spins
+    ValueError: shape (2, 4) is not that of a picture of 6 spins: give height and width ...
     """
     if not isinstance(model, (DualTAP, HopfieldRBM)):
         raise TypeError(f"a report needs a DualTAP or a HopfieldRBM, got {type(model).__name__}")
@@ -103,11 +104,6 @@ def checked(
             raise ValueError(f"{what} need the samples they belong to: give the data as well")
     if names is None:
         names = getattr(model, "feature_names_in_", None)
-    if shape is not None and (min(shape) < 1 or shape[0] * shape[1] != n_spins):
-        rows, columns = shape
-        raise ValueError(
-            f"shape {rows}x{columns} has {rows * columns} pixels, but the model has {n_spins} spins"
-        )
     n_samples = 0 if data is None else data.n_samples
     return Material(
         model,
@@ -116,7 +112,7 @@ def checked(
         _texts("sample names", sample_names, n_samples, "samples"),
         _texts("labels", labels, n_samples, "samples"),
         _truth(teacher, n_spins),
-        shape,
+        None if shape is None else image_shape(shape, n_spins),
         command,
     )
 
