@@ -31,12 +31,18 @@ $(VENV)/.browser: $(VENV)/.run
 	else echo "no Chromium here: the tests of the report in a browser will be skipped" >&2; fi
 	@touch $@
 
+# PyTorch, for the tests of its tensors. It is in no constraint, because only pip finds the small
+# build for CPUs.
+$(VENV)/.torch: $(VENV)/.dev
+	$(BIN)/pip install --quiet torch==2.13.0
+	@touch $@
+
 demo: $(VENV)/.run ## Recover twenty patterns from two hundred samples, and see it
 	$(BIN)/dualtap demo --force
 
 # A process a core, and one BLAS thread in each: threads that wait for each other on a full machine
 # take many times as long.
-test: $(VENV)/.dev $(VENV)/.browser ## Run the whole test suite with coverage
+test: $(VENV)/.dev $(VENV)/.browser $(VENV)/.torch ## Run the whole test suite with coverage
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/.dev ## Check style and types

@@ -3,14 +3,19 @@ r"""Coupling operators: J·m for a batch of students, without ever forming J.
 Every iteration of this package needs the couplings only through the product :math:`J m` and the
 mean diagonal :math:`\alpha = \mathrm{Tr} J / N`. Students are rows: ``m`` has shape
 (students, spins), and one call serves all of them by matrix products.
+
+Arrays may be NumPy's, PyTorch's or those of any library that follows the array API standard;
+products stay in the namespace and on the device of their factors.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dualtap._namespace import is_foreign, like, namespace, row_squares, to_numpy
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -29,14 +34,67 @@ class Couplings(Protocol):
         """Mean diagonal element of J: (number of stored vectors)/N for Hebbian couplings."""
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Floating type of the products."""
+    def dtype(self) -> Any:
+        """Floating type of the products, in the words of their namespace."""
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``, shape (students, spins)."""
 
+
+@runtime_checkable
+class FactoredCouplings(Couplings, Protocol):
+    """What goes site after site asks for the vectors behind the couplings, too."""
+
     def factors(self) -> tuple[FloatArray, FloatArray]:
-        """Return V (R, spins) and w (R,) with J = Vᵀ diag(w) V / N."""
+        """Return V (R, spins) and w (R,) with J = Vᵀ diag(w) V / N, as arrays of NumPy."""
+
+
+class Products(Protocol):
+    """Samples S that are used through products only, wherever they are kept."""
+
+    n_samples: int
+    n_spins: int
+
+    def gram_dot(self, V: Any) -> Any:
+        """Return V SᵀS, in the namespace of V (rows, spins)."""
+
+    def sum_of_squares(self) -> float:
+        """Return the sum of all squared entries."""
+
+    def place(self, array: Any) -> Any:
+        """Return an array where products are made."""
+
+
+def factors_of(couplings: Couplings) -> tuple[FloatArray, FloatArray]:
+    """Return the factors of couplings that have them.
+
+    Parameters
+    ----------
+    couplings : Couplings
+
+    Returns
+    -------
+    V : array of shape (R, n_spins)
+    w : array of shape (R,)
+        J = Vᵀ diag(w) V / N.
+
+    Raises
+    ------
+    TypeError
+        For couplings that are known by their products alone.
+
+    Examples
+    --------
+    >>> from dualtap.couplings import HebbianCouplings, factors_of
+    >>> factors_of(HebbianCouplings([[1, -1]]))
+    (array([[ 1., -1.]], dtype=float32), array([1.], dtype=float32))
+    """
+    if not isinstance(couplings, FactoredCouplings):
+        raise TypeError(
+            f"{type(couplings).__name__} has no factors, which going site after site needs: use "
+            "HebbianCouplings of the samples, or a parallel scheme"
+        )
+    return couplings.factors()
 
 
 class HebbianCouplings:
@@ -45,7 +103,8 @@ class HebbianCouplings:
     Parameters
     ----------
     vectors : array-like of shape (n_vectors, n_spins)
-        Samples (the dual problem) or patterns (the direct one); 0 marks a missing entry.
+        Samples (the dual problem) or patterns (the direct one); 0 marks a missing entry. An array
+        of another namespace than NumPy stays where it is, and magnetizations must be there too.
     dtype : {float32, float64}
         Precision of the products.
 
@@ -61,11 +120,11 @@ class HebbianCouplings:
     """
 
     def __init__(self, vectors: ArrayLike, dtype: type[np.floating[Any]] = np.float32) -> None:
-        self.vectors: FloatArray = np.ascontiguousarray(vectors, dtype=dtype)
+        self.vectors: FloatArray = _floats(vectors, dtype)
         self.n_spins: int = self.vectors.shape[1]
-        self.dtype: np.dtype[Any] = self.vectors.dtype
-        squares = np.einsum("ri,ri->r", self.vectors, self.vectors)
-        self.alpha: float = float(squares.sum(dtype=np.float64)) / self.n_spins**2
+        self.dtype: Any = self.vectors.dtype
+        squares = to_numpy(row_squares(self.vectors)).sum(dtype=np.float64)
+        self.alpha: float = float(squares) / self.n_spins**2
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
@@ -76,7 +135,42 @@ class HebbianCouplings:
 
     def factors(self) -> tuple[FloatArray, FloatArray]:
         """Return the stored vectors and weights of one."""
-        return self.vectors, np.ones(len(self.vectors), dtype=self.dtype)
+        V = to_numpy(self.vectors)
+        return V, np.ones(len(V), dtype=V.dtype)
+
+
+class GramCouplings:
+    r"""Couplings :math:`J = S^\top S / N` of samples that are never held as one array of floats.
+
+    Parameters
+    ----------
+    samples : Products
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.couplings import GramCouplings
+    >>> from dualtap.spins.blocks import Blocks
+    >>> J = GramCouplings(Blocks(as_spins([[1, 1, -1, -1]])))
+    >>> J.alpha
+    0.25
+    >>> J.dot(np.array([[1, 1, 0, 0]], dtype=np.float32))
+    array([[ 0.5,  0.5, -0.5, -0.5]], dtype=float32)
+    """
+
+    dtype: Any = np.dtype(np.float32)
+
+    def __init__(self, samples: Products) -> None:
+        self.samples = samples
+        self.n_spins: int = samples.n_spins
+        self.alpha: float = samples.sum_of_squares() / self.n_spins**2
+
+    def dot(self, m: FloatArray) -> FloatArray:
+        """Return J m for every row of ``m``."""
+        product: FloatArray = self.samples.gram_dot(m)
+        product /= self.n_spins
+        return product
 
 
 class DeflatedCouplings:
@@ -89,7 +183,7 @@ class DeflatedCouplings:
     ----------
     base : Couplings
     directions : array of shape (n_removed, n_spins)
-        The m_t.
+        The m_t, best where the magnetizations will be: elsewhere they are moved at every product.
     gammas : array of shape (n_removed,)
         The γ_t.
     """
@@ -97,22 +191,23 @@ class DeflatedCouplings:
     def __init__(self, base: Couplings, directions: FloatArray, gammas: FloatArray) -> None:
         self.base = base
         self.n_spins: int = base.n_spins
-        self.dtype: np.dtype[Any] = base.dtype
+        self.dtype: Any = base.dtype
         self.alpha: float = base.alpha
-        self.directions: FloatArray = np.asarray(directions, dtype=base.dtype)
-        self.gammas: FloatArray = np.asarray(gammas, dtype=base.dtype)
+        self.directions: FloatArray = _host_or_foreign(directions, base.dtype)
+        self.gammas: FloatArray = _host_or_foreign(gammas, base.dtype)
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
         product = self.base.dot(m)
-        weights = (m @ self.directions.T) * (self.gammas / self.n_spins)
-        product -= weights @ self.directions
+        directions, gammas = like(m, self.directions), like(m, self.gammas)
+        product -= ((m @ directions.T) * (gammas / self.n_spins)) @ directions
         return product
 
     def factors(self) -> tuple[FloatArray, FloatArray]:
         """Return the factors of the base followed by the removed directions."""
-        V, w = self.base.factors()
-        return np.vstack([V, self.directions]), np.concatenate([w, -self.gammas])
+        V, w = factors_of(self.base)
+        directions, gammas = like(V, self.directions), like(V, self.gammas)
+        return np.vstack([V, directions]), np.concatenate([w, -gammas])
 
 
 class DenseCouplings:
@@ -126,21 +221,40 @@ class DenseCouplings:
     """
 
     def __init__(self, matrix: ArrayLike, alpha: float | None = None) -> None:
-        self.matrix: NDArray[np.float64] = np.ascontiguousarray(matrix, dtype=np.float64)
-        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
-            raise ValueError(f"couplings must be a square matrix, got shape {self.matrix.shape}")
-        if not np.allclose(self.matrix, self.matrix.T):
+        self.matrix: FloatArray = _floats(matrix, np.float64)
+        shape = tuple(self.matrix.shape)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"couplings must be a square matrix, got shape {shape}")
+        J = to_numpy(self.matrix)
+        if not np.allclose(J, J.T):
             raise ValueError("couplings must be symmetric; pass (J + J.T) / 2")
-        self.n_spins: int = self.matrix.shape[0]
-        self.dtype: np.dtype[Any] = self.matrix.dtype
-        self.alpha: float = float(np.trace(self.matrix)) / self.n_spins if alpha is None else alpha
+        self.n_spins: int = shape[0]
+        self.dtype: Any = self.matrix.dtype
+        self.alpha: float = float(np.trace(J)) / self.n_spins if alpha is None else alpha
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
-        product: FloatArray = m @ self.matrix
+        product: FloatArray = like(self.matrix, m) @ self.matrix
         return product
 
     def factors(self) -> tuple[FloatArray, FloatArray]:
         """Return eigenvectors times √N and eigenvalues."""
-        eigenvalues, eigenvectors = np.linalg.eigh(self.matrix)
+        eigenvalues, eigenvectors = np.linalg.eigh(to_numpy(self.matrix))
         return np.ascontiguousarray(eigenvectors.T) * np.sqrt(self.n_spins), eigenvalues
+
+
+def _host_or_foreign(x: Any, dtype: Any) -> FloatArray:
+    """Return a foreign array as it is, anything else as one of NumPy, of this type if it can be."""
+    if is_foreign(x):
+        foreign: FloatArray = x
+        return foreign
+    return np.asarray(x, dtype=dtype if isinstance(dtype, np.dtype) else None)
+
+
+def _floats(x: Any, dtype: type[np.floating[Any]]) -> FloatArray:
+    """Return an array of this precision: contiguous for NumPy, else where it is."""
+    if not is_foreign(x):
+        return np.ascontiguousarray(x, dtype=dtype)
+    xp = namespace(x)
+    result: FloatArray = xp.astype(x, getattr(xp, np.dtype(dtype).name), copy=False)
+    return result

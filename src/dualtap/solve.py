@@ -14,8 +14,9 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._namespace import like, namespace, take, to_numpy
 from dualtap.couplings import FloatArray
-from dualtap.schemes._base import Scheme, State
+from dualtap.schemes._base import Scheme, State, StepInfo
 
 __all__ = ["Solution", "StopReason", "join", "solve"]
 
@@ -33,6 +34,8 @@ class StopReason(StrEnum):
 @dataclass(frozen=True)
 class Solution:
     """Where every student ended, and why.
+
+    Magnetizations are in the namespace they started in, all else is NumPy.
 
     Attributes
     ----------
@@ -82,7 +85,8 @@ def solve(
     scheme : Scheme
         An update rule from :mod:`dualtap.schemes`.
     start : array of shape (students, spins)
-        Starting magnetizations, in [-1, 1].
+        Starting magnetizations, in [-1, 1]. They may be an array of PyTorch, or of any library
+        that follows the array API standard: then so is what the scheme works with.
     damping : float in [0, 1) or "auto"
         Share d of the old magnetizations that is kept.
     tol : float
@@ -113,18 +117,19 @@ def solve(
     if not known:
         raise ValueError(f"damping must be 'auto' or a number in [0, 1), got {damping!r}")
     state = scheme.init(start)
-    n_students = len(start)
-    final = np.array(state.m)
+    n_students = start.shape[0]
+    ended = _Ended(state.m)
     n_iter = np.full(n_students, max_iter)
     n_guarded = np.zeros(n_students, dtype=np.int64)
     residual = np.full(n_students, np.inf)
     reason = np.full(n_students, StopReason.MAX_ITER, dtype=object)
     active = np.arange(n_students)
-    trajectory = [final.copy()] if record else None
+    trajectory = [ended.joined(active, state.m)] if record else None
 
     for iteration in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is dealt with below
             new, info = scheme.step(state)
+            info = StepInfo(*(to_numpy(x) for x in info))
             m = _damped(new.m, state.m, info.stiffness, damping)
         finite = _finite(new) & np.isfinite(info.residual) & np.isfinite(info.stiffness)
         done = finite & (info.residual < tol)
@@ -132,27 +137,25 @@ def solve(
         if iteration == max_iter or done.any() or not finite.all():
             residual[active] = info.residual
             n_iter[active[done | ~finite]] = iteration
-            final[active[done]] = m[done]
-            final[active[~finite]] = state.m[~finite]
+            ended.add(active, m, done)
+            ended.add(active, state.m, ~finite)
             reason[active[done]] = StopReason.CONVERGED
             reason[active[~finite]] = StopReason.DIVERGED
         keep = finite & ~done
         active = active[keep]
         state = _select(new if m is new.m else scheme.damped(new, m), keep)
         if trajectory is not None:
-            final[active] = state.m
-            trajectory.append(final.copy())
+            trajectory.append(ended.joined(active, state.m))
         if active.size == 0:
             break
-    final[active] = state.m
     return Solution(
-        magnetizations=final,
+        magnetizations=ended.joined(active, state.m),
         converged=reason == StopReason.CONVERGED,
         n_iter=n_iter,
         residual=residual,
         reason=reason,
         n_guarded=n_guarded,
-        trajectory=None if trajectory is None else np.stack(trajectory),
+        trajectory=None if trajectory is None else namespace(state.m).stack(trajectory),
     )
 
 
@@ -171,9 +174,31 @@ def join(solutions: Sequence[Solution]) -> Solution:
     (3, 9)
     """
     names = [field.name for field in fields(Solution) if field.name != "trajectory"]
-    return Solution(
-        **{name: np.concatenate([getattr(s, name) for s in solutions]) for name in names}
-    )
+    columns = {name: [getattr(s, name) for s in solutions] for name in names}
+    return Solution(**{name: namespace(parts[0]).concat(parts) for name, parts in columns.items()})
+
+
+class _Ended:
+    """Magnetizations of the students that are done, as they come; nothing is written into."""
+
+    def __init__(self, m: FloatArray) -> None:
+        self._dtype = m.dtype
+        self._students: list[NDArray[np.int64]] = []
+        self._m: list[FloatArray] = []
+
+    def add(self, students: NDArray[np.int64], m: FloatArray, which: NDArray[np.bool_]) -> None:
+        """Take in the rows of some students."""
+        if which.any():
+            self._students.append(students[which])
+            self._m.append(take(m, np.flatnonzero(which)))
+
+    def joined(self, others: NDArray[np.int64], m: FloatArray) -> FloatArray:
+        """Return the magnetizations of all students in a new array, ``m`` being the others'."""
+        xp = namespace(m)
+        rows = xp.astype(xp.concat([*self._m, m]), self._dtype, copy=False)
+        order = np.argsort(np.concatenate([*self._students, others]))
+        joined: FloatArray = take(rows, order)
+        return joined
 
 
 def _damped(
@@ -184,7 +209,7 @@ def _damped(
         return new
     d: Any = damping
     if damping == "auto":
-        d = (stiffness / (1 + stiffness))[:, None].astype(new.dtype)
+        d = like(new, (stiffness / (1 + stiffness))[:, None])
     mixed: FloatArray = (1 - d) * new + d * old
     return mixed
 
@@ -195,14 +220,19 @@ def _finite(state: State) -> NDArray[np.bool_]:
     The residual speaks for m, and is cheaper to look at.
     """
     arrays: Any = state  # a NamedTuple, which no protocol can spell
-    finite = np.ones(len(state.m), dtype=np.bool_)
+    n_students = state.m.shape[0]
+    finite = np.ones(n_students, dtype=np.bool_)
     for x in arrays:
         if x is not state.m:
-            finite &= np.isfinite(x).reshape(len(x), -1).all(axis=1)
+            xp = namespace(x)
+            finite &= to_numpy(xp.all(xp.reshape(xp.isfinite(x), (n_students, -1)), axis=1))
     return finite
 
 
 def _select(state: S, keep: NDArray[np.bool_]) -> S:
     """Take the students that are done out of every array of the state."""
     arrays: Any = state  # a NamedTuple, which no protocol can spell
-    return state if keep.all() else cast(S, type(arrays)(*(x[keep] for x in arrays)))
+    if keep.all():
+        return state
+    rows = np.flatnonzero(keep)
+    return cast(S, type(arrays)(*(take(x, rows) for x in arrays)))

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._files import check_free, stored_parameters
+from dualtap._namespace import origin
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
@@ -33,6 +33,7 @@ from dualtap.rbm.run import (
     start_run,
     train,
 )
+from dualtap.spins import Spins
 
 Callback = Callable[["HopfieldRBM"], object]
 
@@ -210,7 +211,10 @@ class HopfieldRBM(LearnedRBM):
         ----------
         X : array-like of shape (n_samples, n_spins)
             ±1, 0/1 or boolean; NaN or None where a value is missing. Missing entries are sampled
-            from the model at every update. Sparse matrices are 0/1.
+            from the model at every update. Sparse matrices are 0/1. A tensor of PyTorch, or an
+            array of any library that follows the array API standard, is trained on where it is:
+            weights, chains and gradients are on its device, samples and random numbers come
+            from the host. What is learned is given as arrays of NumPy in any case.
         y : ignored
         teacher : HopfieldModel, optional
             The model that made the samples. Its couplings are compared with those learned, in
@@ -238,14 +242,13 @@ class HopfieldRBM(LearnedRBM):
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
             _check_checkpoint(path, None if resume_from is None else Path(resume_from))
-        if resume_from is None:
-            run = self._start(spins.values)
-        else:
-            run = self._resumed(spins.values, Path(resume_from))
+        run = self._start(spins) if resume_from is None else self._resumed(spins, Path(resume_from))
+        run = run.moved(origin(X))
         self._keep(run)
         try:
-            self._follow(spins.values, run, teacher, list(callbacks), path)
+            self._follow(spins, run, teacher, list(callbacks), path)
         finally:
+            self._keep(self._run.on_host())
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost
                 self.write(path, force=True)
         self._warn()
@@ -267,20 +270,21 @@ class HopfieldRBM(LearnedRBM):
         """
         first = not hasattr(self, "_run")
         spins = validated_spins(self, X, reset=first)
-        run = self._start(spins.values) if first else self._continued()
+        run = (self._start(spins) if first else self._continued()).moved(origin(X))
         n_batches = -(-spins.n_samples // self.batch_size)
         with one_blas_thread():
-            for batch in np.array_split(spins.values, n_batches):
+            for rows in np.array_split(np.arange(spins.n_samples), n_batches):
+                batch = spins.take(rows).values
                 run = run.after_update(batch, PRIORS[self.hidden], self._ascent(run))
                 if run.stop_reason:
                     break
-        self._keep(run)
+        self._keep(run.on_host())
         self._warn()
         return self
 
     def _follow(
         self,
-        X: NDArray[np.int8],
+        X: Spins,
         run: Run,
         teacher: HopfieldModel | None,
         callbacks: list[Callback],
@@ -315,7 +319,7 @@ class HopfieldRBM(LearnedRBM):
                     self.write(path, force=True)
                     written = time.monotonic()
 
-    def _start(self, X: NDArray[np.int8]) -> Run:
+    def _start(self, X: Spins) -> Run:
         if self.centering and not self.fields:
             raise ValueError("centering=True needs fields=True: it moves weight into the fields")
         rng = as_generator(self.random_state)
@@ -339,7 +343,7 @@ class HopfieldRBM(LearnedRBM):
             )
         return replace(self._run, stop_reason="")
 
-    def _rates(self, X: NDArray[np.int8], rng: np.random.Generator) -> tuple[float, float]:
+    def _rates(self, X: Spins, rng: np.random.Generator) -> tuple[float, float]:
         """Return the factors of the gradients of weights and fields."""
         if self.learning_rate != "auto":
             rate = float(self.learning_rate)
@@ -358,7 +362,7 @@ class HopfieldRBM(LearnedRBM):
             centering=self.centering,
         )
 
-    def _resumed(self, X: NDArray[np.int8], path: Path) -> Run:
+    def _resumed(self, X: Spins, path: Path) -> Run:
         """Read a run and check that it is one of these data and parameters."""
         run, parameters, _ = read_run(path)
         mine = stored_parameters(self)

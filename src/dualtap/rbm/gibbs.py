@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._chains import LANES, UNITS, enough_threads, padded, seeded_generators
+from dualtap._namespace import Array, is_foreign, like, namespace
 from dualtap.rbm.model import RBM
 
 
 class Chains(NamedTuple):
-    """Spins of shape (n_chains, n_spins), float32 ±1 or 0, and each chain's generator."""
+    """Spins of shape (n_chains, n_spins), float32 ±1 or 0, and each chain's generator.
+
+    Spins are where the model is, in any namespace; generators are on the host, so that a seed
+    gives the same chains everywhere, up to rounding.
+    """
 
     spins: NDArray[np.float32]
     generators: NDArray[np.uint32]
@@ -62,11 +67,11 @@ def advance(
     """
     from dualtap._kernels.gibbs import gibbs_steps
 
-    if len(chains.generators) < len(chains.spins):
-        raise ValueError(
-            f"{len(chains.spins)} chains need as many generators, got {len(chains.generators)}"
-        )
     n_chains, n_spins = chains.spins.shape
+    if len(chains.generators) < n_chains:
+        raise ValueError(f"{n_chains} chains need as many generators, got {len(chains.generators)}")
+    if is_foreign(chains.spins):
+        return _advance_foreign(model, chains, n_steps, held)
     even = n_chains + n_chains % 2
     spins = padded(chains.spins, even)
     generators = np.resize(chains.generators[:n_chains], (even, 4, LANES))
@@ -81,3 +86,39 @@ def advance(
             model.prior.name == "binary",
         )
     return Chains(np.ascontiguousarray(spins[:n_chains, :n_spins]), generators[:n_chains])
+
+
+def _advance_foreign(model: RBM, chains: Chains, n_steps: int, held: Array | None) -> Chains:
+    """Do the same with the functions of another namespace, and the same random numbers."""
+    xp = namespace(chains.spins)
+    spins, generators = chains.spins, chains.generators[: chains.spins.shape[0]].copy()
+    for _ in range(n_steps):
+        x = model.inputs(spins)
+        for_hidden, for_visible = (like(x, noise) for noise in _noise(model, generators))
+        hidden = x + for_hidden if model.prior.name == "gaussian" else _signs(x, for_hidden)
+        spins = _signs(model.visible_fields(hidden), for_visible)
+        if held is not None:
+            spins = xp.where(held != 0, held, spins)
+    return Chains(spins, generators)
+
+
+def _noise(
+    model: RBM, generators: NDArray[np.uint32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Draw what one step takes, (n_chains, n_hidden) and (n_chains, n_spins), on the host."""
+    from dualtap._kernels.noise import gibbs_noise
+
+    n_chains = len(generators)
+    hidden = np.empty((n_chains, -(-model.n_hidden // UNITS) * UNITS), dtype=np.float32)
+    visible = padded(np.empty((0, model.n_spins)), n_chains)
+    with enough_threads(visible.size):
+        gibbs_noise(hidden, visible, generators, model.prior.name == "binary")
+    return hidden[:, : model.n_hidden], visible[:, : model.n_spins]
+
+
+def _signs(field: Array, uniform: Array) -> Array:
+    """Return the sign of the field with probability 1 / (1 + e^{-2 |field|}), else the other."""
+    xp = namespace(field)
+    one = xp.ones_like(field)
+    aligned = xp.where(field >= 0, one, -one)
+    return xp.where(uniform * (1 + xp.exp(-2 * xp.abs(field))) < 1, aligned, -aligned)

@@ -41,8 +41,6 @@ class LearnedRBM(
 
     hidden: Hidden
     beta: float | None
-    components_: NDArray[np.float32]
-    fields_: NDArray[np.float32]
     _run: Run
     _found: Patterns | None
 
@@ -137,7 +135,7 @@ class LearnedRBM(
                 f"n_samples and n_steps must be at least 1, got {n_samples} and {n_steps}"
             )
         rng = as_generator(random_state)
-        ends = self._run.state.chains.spins
+        ends = self._run.on_host().state.chains.spins
         order = np.resize(rng.permutation(len(ends)), n_samples)
         chains = Chains(ends[order], seeded_generators(n_samples, rng))
         return advance(self.model(), chains, n_steps).spins.astype(np.int8)
@@ -254,6 +252,18 @@ class LearnedRBM(
         return self._run.model(PRIORS[self.hidden])
 
     @property
+    def components_(self) -> NDArray[np.float32]:
+        """The weights W."""
+        check_is_fitted(self)
+        return self._run.on_host().state.weights
+
+    @property
+    def fields_(self) -> NDArray[np.float32]:
+        """Visible fields b."""
+        check_is_fitted(self)
+        return self._run.on_host().state.fields
+
+    @property
     def history_(self) -> LearningCurve:
         """What was seen every ``look_every`` updates."""
         check_is_fitted(self)
@@ -317,8 +327,6 @@ class LearnedRBM(
     def _keep(self, run: Run) -> None:
         self._run = run
         self._found = None
-        self.components_ = run.state.weights
-        self.fields_ = run.state.fields
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_run")

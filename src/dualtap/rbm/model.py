@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from dualtap._namespace import namespace
+
 FloatArray = NDArray[np.floating[Any]]
 Hidden = Literal["gaussian", "binary"]
 
@@ -86,7 +88,8 @@ class BinaryPrior:
 
     def mean(self, x: FloatArray) -> FloatArray:
         """Return tanh x."""
-        return np.tanh(x)
+        mean: FloatArray = namespace(x).tanh(x)
+        return mean
 
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw ±1."""
@@ -107,6 +110,8 @@ class RBM:
     r"""An RBM with given parameters. Spins are ±1; 0 marks an entry without a value.
 
     An entry without a value takes no part in the inputs of hidden units; sampling gives it one.
+    Inputs, means and fields of units are found where the arrays are, in any namespace; the rest is
+    for NumPy.
 
     Parameters
     ----------
@@ -135,7 +140,7 @@ class RBM:
     @property
     def n_hidden(self) -> int:
         """Number of hidden units N_h."""
-        return len(self.weights)
+        return int(self.weights.shape[0])
 
     @property
     def n_spins(self) -> int:
@@ -144,7 +149,8 @@ class RBM:
 
     def inputs(self, s: NDArray[Any]) -> FloatArray:
         r"""Return the inputs of the hidden units, :math:`x_\mu = \sum_i W^\mu_i s_i`."""
-        x: FloatArray = s.astype(self.weights.dtype, copy=False) @ self.weights.T
+        s = namespace(s).astype(s, self.weights.dtype, copy=False)
+        x: FloatArray = s @ self.weights.T
         return x
 
     def energy(self, s: NDArray[Any], hidden: FloatArray) -> FloatArray:

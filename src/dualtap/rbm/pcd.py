@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._namespace import Array, like, namespace, row_squares, to_numpy
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM, FloatArray, Prior
 
@@ -32,7 +33,10 @@ class Gradient(NamedTuple):
 
 
 class Training(NamedTuple):
-    """Everything the next update needs: two equal states have equal futures."""
+    """Everything the next update needs: two equal states have equal futures.
+
+    Parameters and spins are in one namespace, on one device; generators are on the host.
+    """
 
     weights: NDArray[np.float32]
     fields: NDArray[np.float32]
@@ -40,6 +44,14 @@ class Training(NamedTuple):
     chains: Chains
     imputing: NDArray[np.uint32]
     """Generators of the chains that sample missing entries of the mini-batch."""
+
+    def moved(self, x: Array) -> Training:
+        """Return the same state where ``x`` is."""
+        velocity = Gradient(*(like(x, part) for part in self.velocity))
+        chains = Chains(like(x, self.chains.spins), self.chains.generators)
+        return Training(
+            like(x, self.weights), like(x, self.fields), velocity, chains, self.imputing
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,8 @@ def hidden_center(
 ) -> FloatArray:
     """Return ν, the mean of ⟨λ⟩ over both samples, (n_hidden,)."""
     up, down = model.hidden_means(data), model.hidden_means(fantasy)
-    center: FloatArray = (up.mean(axis=0) + down.mean(axis=0)) / 2
+    xp = namespace(up)
+    center: FloatArray = (xp.mean(up, axis=0) + xp.mean(down, axis=0)) / 2
     return center
 
 
@@ -105,14 +118,20 @@ def gradient(
     up, down = model.hidden_means(data), model.hidden_means(fantasy)
     if center is not None:
         up, down = up - center, down - center
-    weights = up.T @ data / len(data) - down.T @ fantasy / len(fantasy)
-    return Gradient(weights, data.mean(axis=0) - fantasy.mean(axis=0))
+    xp = namespace(data)
+    weights = up.T @ data / data.shape[0] - down.T @ fantasy / fantasy.shape[0]
+    return Gradient(weights, xp.mean(data, axis=0) - xp.mean(fantasy, axis=0))
 
 
 def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) -> Training:
-    """Return the state after one update on a mini-batch, ±1 with 0 for missing entries."""
+    """Return the state after one update on a mini-batch, ±1 with 0 for missing entries.
+
+    The mini-batch is on the host, as samples are; it is moved to where the weights are.
+    """
+    xp = namespace(state.weights)
     model = RBM(state.weights, state.fields, prior)
-    data = Chains(batch.astype(np.float32), state.imputing[: len(batch)])
+    spins = xp.astype(like(state.weights, batch), xp.float32)
+    data = Chains(spins, state.imputing[: len(batch)])
     imputing = state.imputing
     if not batch.all():
         data = advance(model, data, how.n_steps, held=data.spins)
@@ -135,8 +154,8 @@ def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) ->
         fields = fields - center @ velocity.weights
     rest = state.chains.generators[len(moved.generators) :]
     return Training(
-        weights=(state.weights + velocity.weights).astype(np.float32, copy=False),
-        fields=fields.astype(np.float32, copy=False),
+        weights=xp.astype(state.weights + velocity.weights, xp.float32, copy=False),
+        fields=xp.astype(fields, xp.float32, copy=False),
         velocity=velocity,
         chains=Chains(moved.spins, np.concatenate([moved.generators, rest])),
         imputing=imputing,
@@ -157,7 +176,8 @@ def strength(weights: FloatArray, prior: Prior) -> float:
     >>> strength(np.full((3, 32), 0.25), GaussianPrior())
     2.0
     """
-    square = float(np.mean(np.square(weights), dtype=np.float64))
+    total = float(to_numpy(row_squares(weights)).sum(dtype=np.float64))
+    square = total / math.prod(weights.shape)
     return square * weights.shape[1] if prior.name == "gaussian" else math.sqrt(square)
 
 
@@ -167,6 +187,7 @@ def has_diverged(state: Training, prior: Prior) -> bool:
     A field of 50 makes errors of e^-100: no data ask for it, and a rate that is too large passes
     it within an update or two of its first overshoot.
     """
+    xp = namespace(state.fields)
     return not strength(state.weights, prior) < _LARGEST_STRENGTH or not bool(
-        np.isfinite(state.fields).all()
+        xp.all(xp.isfinite(state.fields))
     )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dualtap._chains import LANES, seeded_generators
 from dualtap._files import atomic_write, known_suffix, read_arrays
+from dualtap._namespace import Array
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
@@ -26,6 +27,10 @@ from dualtap.rbm.model import RBM, Prior
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step
 from dualtap.recovery.starts import leading_eigenpair
+from dualtap.spins import DenseSpins, Spins
+
+Samples = Spins | NDArray[np.int8]
+"""±1 with 0 for missing entries; rows are taken out as they are needed."""
 
 SCHEMA = 1
 _WATCHED_SAMPLES = 64
@@ -40,6 +45,7 @@ class Run:
     Attributes
     ----------
     state : Training
+        In any namespace, on any device; all else is on the host.
     curve : LearningCurve
     update : int
         Updates made.
@@ -62,9 +68,18 @@ class Run:
     data: str
     stop_reason: str = ""
 
+    def moved(self, x: Array) -> Run:
+        """Return the same run where ``x`` is; goes on up to rounding, which chains amplify."""
+        return replace(self, state=self.state.moved(x))
+
+    def on_host(self) -> Run:
+        """Return the same run with arrays of NumPy, as files have it."""
+        return self.moved(np.empty(0, dtype=np.float32))
+
     def model(self, prior: Prior) -> RBM:
-        """Return the RBM as it is now."""
-        return RBM(self.state.weights, self.state.fields, prior)
+        """Return the RBM as it is now, on the host."""
+        state = self.on_host().state
+        return RBM(state.weights, state.fields, prior)
 
     def after_update(self, batch: NDArray[np.int8], prior: Prior, how: Ascent) -> Run:
         """Return the run one update later, or where it is and stopped if that diverges."""
@@ -87,7 +102,7 @@ class Run:
 
 def train(
     run: Run,
-    X: NDArray[np.int8],
+    X: Samples,
     prior: Prior,
     how: Ascent,
     *,
@@ -98,9 +113,10 @@ def train(
     teacher: HopfieldModel | None,
 ) -> Iterator[Run]:
     """Yield the run as it is and after every update, until one of them has a reason to stop."""
+    spins = _spins(X)
     order = batches(len(X), batch_size, run.seed, run.update)
     some = np.random.default_rng(run.seed).permutation(len(X))[:_WATCHED_SAMPLES]
-    watched = X[some].astype(np.float32)
+    watched = spins.take(some).values.astype(np.float32)
     while True:
         if run.update % look_every == 0:
             run = run.after_look(prior, watched, teacher)
@@ -111,11 +127,11 @@ def train(
         yield run
         if run.stop_reason:
             return
-        run = run.after_update(X[next(order)], prior, how)
+        run = run.after_update(spins.take(next(order)).values, prior, how)
 
 
 def start_run(
-    X: NDArray[np.int8],
+    X: Samples,
     n_hidden: int,
     n_chains: int,
     batch_size: int,
@@ -126,15 +142,14 @@ def start_run(
 
     Visible fields, when they are learned, start where they explain the means of the data.
     """
-    n_spins = X.shape[1]
+    spins = _spins(X)
+    n_spins = spins.n_spins
     rng = np.random.default_rng(seed)
     scale = FIRST_SINGULAR_VALUE / np.sqrt(n_spins)
     weights = (scale * rng.standard_normal((n_hidden, n_spins))).astype(np.float32)
     first_fields = np.zeros(n_spins, dtype=np.float32)
     if rates[1] > 0:
-        observed = np.count_nonzero(X, axis=0)
-        # One more sample of each sign keeps the field of a constant spin finite.
-        first_fields[:] = np.arctanh(X.sum(axis=0) / (observed + 2))
+        first_fields[:] = _mean_fields(spins)
     state = Training(
         weights=weights,
         fields=first_fields,
@@ -168,7 +183,7 @@ def batches(n_samples: int, batch_size: int, seed: int, first: int) -> Iterator[
         epoch, skip = epoch + 1, 0
 
 
-def largest_second_moment(X: NDArray[np.int8], rng: np.random.Generator) -> float:
+def largest_second_moment(X: Samples, rng: np.random.Generator) -> float:
     r"""Return the largest eigenvalue of :math:`S^\top S / M`, from at most 1000 samples.
 
     Examples
@@ -179,14 +194,14 @@ def largest_second_moment(X: NDArray[np.int8], rng: np.random.Generator) -> floa
     >>> round(largest_second_moment(X, np.random.default_rng(0)), 3)
     30.0
     """
-    some = X[rng.permutation(len(X))[:_MOST_SAMPLES]]
+    some = _spins(X).take(rng.permutation(len(X))[:_MOST_SAMPLES]).values
     with one_blas_thread():
         value, _ = leading_eigenpair(HebbianCouplings(some), rng)
     moment: float = value * X.shape[1] / len(some)
     return max(moment, 1.0)
 
 
-def fingerprint(X: NDArray[np.int8]) -> str:
+def fingerprint(X: Samples) -> str:
     """Return a text that differs for different samples.
 
     Examples
@@ -196,8 +211,26 @@ def fingerprint(X: NDArray[np.int8]) -> str:
     >>> fingerprint(np.ones((2, 3), dtype=np.int8))
     '2 samples of 3 spins, checksum ...'
     """
-    checksum = zlib.crc32(X.tobytes())
+    spins, checksum = _spins(X), 0
+    for rows in spins.blocks():
+        checksum = zlib.crc32(spins.block(rows).tobytes(), checksum)
     return f"{X.shape[0]} samples of {X.shape[1]} spins, checksum {checksum:08x}"
+
+
+def _spins(X: Samples) -> Spins:
+    return X if isinstance(X, Spins) else DenseSpins(X, "-1/+1")
+
+
+def _mean_fields(spins: Spins) -> NDArray[np.float64]:
+    """Return the fields that alone explain the means of the data."""
+    total = np.zeros(spins.n_spins, dtype=np.int64)
+    observed = np.zeros(spins.n_spins, dtype=np.int64)
+    for rows in spins.blocks():
+        s = spins.block(rows)
+        total += s.sum(axis=0)
+        observed += np.count_nonzero(s, axis=0)
+    # One more sample of each sign keeps the field of a constant spin finite.
+    return np.arctanh(total / (observed + 2))
 
 
 def write_run(
@@ -212,6 +245,7 @@ def write_run(
     from dualtap import __version__
 
     known_suffix(path, (".npz",))
+    state = run.on_host().state
     provenance = {
         "dualtap": __version__,
         "parameters": parameters,
@@ -227,13 +261,13 @@ def write_run(
             schema=np.array(SCHEMA),
             kind=np.array("rbm"),
             provenance=np.array(json.dumps(provenance)),
-            weights=run.state.weights,
-            fields=run.state.fields,
-            velocity_weights=run.state.velocity.weights,
-            velocity_fields=run.state.velocity.fields,
-            chains=run.state.chains.spins.astype(np.int8),
-            generators=run.state.chains.generators,
-            imputing=run.state.imputing,
+            weights=state.weights,
+            fields=state.fields,
+            velocity_weights=state.velocity.weights,
+            velocity_fields=state.velocity.fields,
+            chains=state.chains.spins.astype(np.int8),
+            generators=state.chains.generators,
+            imputing=state.imputing,
             **arrays,
         )
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._namespace import namespace, overwritten, row_squares
 from dualtap.couplings import FloatArray
 
 SINGULARITY = 1e-3
@@ -14,7 +15,7 @@ SINGULARITY = 1e-3
 
 
 class StepInfo(NamedTuple):
-    """Diagnostics of one step, one entry a student."""
+    """Diagnostics of one step, one entry a student, on the host or where the magnetizations are."""
 
     residual: FloatArray
     """Mean absolute value of f(m) - m over the spins, before any damping."""
@@ -59,19 +60,20 @@ class DampsOnlyM:
 
 def susceptibility(m: FloatArray, beta: float) -> FloatArray:
     """Return u = β(1 - q), q the mean square magnetization, shape (students, 1)."""
-    q = np.einsum("ki,ki->k", m, m)[:, None] / m.dtype.type(m.shape[1])
+    q = namespace(m).reshape(row_squares(m), (-1, 1)) / m.shape[1]
     u: FloatArray = beta * (1 - q)
     return u
 
 
 def away_from_zero(x: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Push entries of ``x`` closer to zero than ``SINGULARITY`` out to it, sign kept."""
-    near = np.abs(x) < SINGULARITY
-    return np.where(near, np.copysign(x.dtype.type(SINGULARITY), x), x), near[:, 0]
+    xp = namespace(x)
+    near = xp.abs(x) < SINGULARITY
+    return xp.where(near, xp.copysign(xp.full_like(x, SINGULARITY), x), x), near[:, 0]
 
 
 def mean_change(new: FloatArray, old: FloatArray) -> FloatArray:
     """Return the mean absolute difference over the spins, one value a student."""
-    change = new - old
-    mean: FloatArray = np.abs(change, out=change).sum(axis=1) / new.shape[1]
+    xp = namespace(new)
+    mean: FloatArray = xp.sum(overwritten(xp.abs, new - old), axis=1) / new.shape[1]
     return mean

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
+from dualtap._namespace import namespace, overwritten
 from dualtap.couplings import Couplings, FloatArray
 from dualtap.schemes._base import StepInfo, away_from_zero, mean_change, susceptibility
 
@@ -64,13 +63,15 @@ class AMP:
 
     def _field(self, m: FloatArray) -> FloatArray:
         """Return H with m = tanh βH, finite at |m| = 1, where float accuracy ends."""
-        edge = 1 - np.finfo(m.dtype).eps
-        H: FloatArray = np.arctanh(np.clip(m, -edge, edge)) / m.dtype.type(self.beta)
+        xp = namespace(m)
+        edge = 1 - float(xp.finfo(m.dtype).eps)
+        H: FloatArray = xp.atanh(xp.clip(m, -edge, edge)) / self.beta
         return H
 
     def step(self, state: AMPState) -> tuple[AMPState, StepInfo]:
         """Update all spins of all students at once."""
         H, m, m_prev, u_prev = state
+        xp = namespace(m)
         alpha = self.couplings.alpha
         u = susceptibility(m, self.beta)
         one_minus_u, guarded = away_from_zero(1 - u)
@@ -80,7 +81,7 @@ class AMP:
         H_new -= u * H
         H_new -= (alpha * u / one_minus_u_prev) * m_prev
         H_new /= one_minus_u
-        m_new = np.tanh(self.beta * H_new)
-        stiffness = np.maximum((1 + alpha / one_minus_u_prev) * self.beta / one_minus_u, 0)[:, 0]
-        info = StepInfo(mean_change(m_new, m), stiffness, guarded)
+        m_new = overwritten(xp.tanh, self.beta * H_new)
+        stiffness = (1 + alpha / one_minus_u_prev) * self.beta / one_minus_u
+        info = StepInfo(mean_change(m_new, m), xp.clip(stiffness[:, 0], min=0), guarded)
         return AMPState(H_new, m_new, m, u), info

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dualtap._namespace import namespace, overwritten
 from dualtap.couplings import Couplings, FloatArray
 from dualtap.schemes._base import (
     DampsOnlyM,
@@ -61,26 +63,27 @@ class OpperWinther(DampsOnlyM):
 
     def init(self, m: FloatArray) -> OpperWintherState:
         """Start at ``m`` with no memory."""
-        return OpperWintherState(np.zeros_like(m), m)
+        return OpperWintherState(namespace(m).zeros_like(m), m)
 
     def step(self, state: OpperWintherState) -> tuple[OpperWintherState, StepInfo]:
         """Update all spins of all students at once."""
         z, m = state
+        xp = namespace(m)
         alpha = self.couplings.alpha
         A, c, guarded = self._coefficients(m)
         z_new = self.couplings.dot(m)
         z_new -= (1 + alpha) * m
         z_new *= A
         z_new += (c * A) * z
-        m_new = np.tanh(z_new + A * m)
-        info = StepInfo(mean_change(m_new, m), np.maximum(alpha * A, 0)[:, 0], guarded)
+        m_new = overwritten(xp.tanh, z_new + A * m)
+        info = StepInfo(mean_change(m_new, m), xp.clip(alpha * A[:, 0], min=0), guarded)
         return OpperWintherState(z_new, m_new), info
 
-    def _coefficients(self, m: FloatArray) -> tuple[FloatArray, FloatArray, np.ndarray]:
+    def _coefficients(self, m: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
         alpha, beta = self.couplings.alpha, self.beta
         u = susceptibility(m, beta)
         one_minus_u, guarded = away_from_zero(1 - u)
         if self.printed:
-            return beta / (1 + alpha * u), alpha * u / beta, np.zeros_like(guarded)
+            return beta / (1 + alpha * u), alpha * u / beta, namespace(m).zeros_like(guarded)
         A, A_guarded = away_from_zero(beta * (1 - alpha * u / one_minus_u))
         return A, 1 / A - 1 / beta, guarded | A_guarded

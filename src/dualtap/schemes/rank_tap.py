@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.couplings import FloatArray
+from dualtap._namespace import like, namespace, to_numpy
+from dualtap.couplings import FloatArray, Products
 from dualtap.schemes._base import DampsOnlyM, StepInfo, mean_change
 
 F32 = NDArray[np.float32]
@@ -17,23 +18,13 @@ F64 = NDArray[np.float64]
 _INNER_ROUNDS = 3
 
 
-class Products(Protocol):
-    """What the iteration asks of the samples."""
-
-    n_samples: int
-    n_spins: int
-
-    def gram_dot(self, V: F32) -> F32:
-        """Return V SᵀS."""
-
-
 class RankTAPState(NamedTuple):
     """One student that holds the magnetizations of all patterns."""
 
     m: FloatArray
     """Shape (1, n_patterns · n_spins)."""
     prior: FloatArray
-    """Covariance of the coefficients of a sample, shape (1, n_patterns, n_patterns)."""
+    """Covariance of the coefficients of a sample, (1, n_patterns, n_patterns), on the host."""
 
 
 class SitePosterior(NamedTuple):
@@ -41,8 +32,8 @@ class SitePosterior(NamedTuple):
 
     F: F32
     """Shape (n_patterns, n_spins)."""
-    L: F64
-    """Shape (n_patterns, n_patterns)."""
+    L: FloatArray
+    """Shape (n_patterns, n_patterns), on the host."""
 
 
 class _Coefficients(NamedTuple):
@@ -70,6 +61,9 @@ class RankTAP(DampsOnlyM):
     the students. For one pattern and :math:`1/\Sigma = N/\beta - N` this is
     :class:`dualtap.schemes.TAP`: C is then its reaction term.
 
+    What has the length of the spins is in the namespace of the magnetizations; matrices of the
+    size of the patterns are inverted on the host.
+
     Parameters
     ----------
     samples : Products
@@ -84,7 +78,7 @@ class RankTAP(DampsOnlyM):
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.schemes.rank_tap import RankTAP
     >>> from dualtap.solve import solve
     >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
@@ -104,8 +98,10 @@ class RankTAP(DampsOnlyM):
     def init(self, m: FloatArray) -> RankTAPState:
         """Start at ``m``, shape (1, n_patterns · n_spins), near ±1."""
         n, P = self.samples.n_spins * self.share, self.n_patterns
-        z = np.where(self._rows(m) < 0, np.float32(-1), np.float32(1))
-        second = self.samples.gram_dot(z).astype(np.float64) @ z.T / (n**2 * self.samples.n_samples)
+        rows, xp = self._rows(m), namespace(m)
+        one = xp.ones_like(rows)
+        z = xp.where(rows < 0, -one, one)
+        second = _products(self.samples.gram_dot(z), z) / (n**2 * self.samples.n_samples)
         w, V = np.linalg.eigh(second - np.eye(P) / n)
         prior = (V * np.maximum(w, 0.3 / n)) @ V.T
         return RankTAPState(m, prior[None])
@@ -113,11 +109,11 @@ class RankTAP(DampsOnlyM):
     def step(self, state: RankTAPState) -> tuple[RankTAPState, StepInfo]:
         """Update coefficients, prior, and all bits."""
         C, prior, sites = self._coefficients(state)
-        off = (sites.L - np.diag(np.diag(sites.L))).astype(np.float32)
-        new: FloatArray = self._rows(state.m)
+        new, xp = self._rows(state.m), namespace(state.m)
+        D, off = like(new, self.D), like(new, sites.L - np.diag(np.diag(sites.L)))
         for _ in range(_INNER_ROUNDS):
-            new = (new + np.tanh(sites.F - self.D * (off @ new))) / 2
-        flat = new.reshape(1, -1)
+            new = (new + xp.tanh(sites.F - D * (off @ new))) / 2
+        flat = xp.reshape(new, (1, -1))
         stiffness = self.share * self.samples.n_samples * np.linalg.eigvalsh(C)[-1:]
         info = StepInfo(mean_change(flat, state.m), stiffness, np.zeros(1, dtype=np.bool_))
         return RankTAPState(flat, prior[None]), info
@@ -127,18 +123,26 @@ class RankTAP(DampsOnlyM):
         return self._coefficients(state).sites
 
     def _rows(self, m: FloatArray) -> F32:
-        rows: F32 = m.reshape(self.n_patterns, -1).astype(np.float32)
+        xp = namespace(m)
+        rows: F32 = xp.astype(xp.reshape(m, (self.n_patterns, -1)), xp.float32, copy=False)
         return rows
 
     def _coefficients(self, state: RankTAPState) -> _Coefficients:
         m, M = self._rows(state.m), self.samples.n_samples
+        D = like(m, self.D)
         precision = np.linalg.inv(state.prior[0])
-        K = self.share * ((self.D * m) @ m.T).astype(np.float64)
-        U = self.share * np.diag((1 - np.square(m)) @ self.D)
+        K = self.share * to_numpy((D * m) @ m.T).astype(np.float64)
+        U = self.share * np.diag(to_numpy((1 - m * m) @ D))
         C = np.linalg.inv(precision + K)
         A = np.linalg.inv(precision + K + U)
         G = self.samples.gram_dot(m)  # x = S mᵀ A is never formed: one pass, nothing of length M
-        L = A @ (G.astype(np.float64) @ m.T) @ A
-        F: F32 = A.astype(np.float32) @ G
-        F -= self.share * self.D * ((M * C).astype(np.float32) @ m)
+        L = A @ _products(G, m) @ A
+        F: F32 = like(m, A) @ G
+        F -= self.share * D * (like(m, M * C) @ m)
         return _Coefficients(C, L / M + C, SitePosterior(F, self.share * L))
+
+
+def _products(G: Any, m: Any) -> F64:
+    """Return G mᵀ, summed in double precision, on the host."""
+    xp = namespace(m)
+    return to_numpy(xp.astype(G, xp.float64) @ xp.astype(m, xp.float64).T)

@@ -1,4 +1,4 @@
-"""Site after site with damping: TAP and AMP where their parallel forms may fail."""
+"""Site after site with damping, on the host: TAP and AMP where their parallel forms may fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.couplings import Couplings, FloatArray
+from dualtap._namespace import to_numpy
+from dualtap.couplings import Couplings, FloatArray, factors_of
 from dualtap.schemes._base import SINGULARITY, DampsOnlyM, StepInfo, susceptibility
 from dualtap.schemes.tap import TAPState
 
@@ -32,7 +33,7 @@ class _Sequential(DampsOnlyM):
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
             raise ValueError(f"damping must be in [0, 1), got {self.damping}")
-        V, w = self.couplings.factors()
+        V, w = factors_of(self.couplings)
         object.__setattr__(self, "_VT", np.ascontiguousarray(V.T, dtype=np.float64))
         object.__setattr__(self, "_w", np.ascontiguousarray(w, dtype=np.float64))
 
@@ -81,7 +82,7 @@ class SequentialTAP(_Sequential):
 
     def init(self, m: FloatArray) -> TAPState:
         """Start at ``m``."""
-        return TAPState(np.array(m, dtype=np.float64))
+        return TAPState(np.array(to_numpy(m), dtype=np.float64))
 
     def step(self, state: TAPState) -> tuple[TAPState, StepInfo]:
         """Sweep once over all sites of all students."""
@@ -130,7 +131,7 @@ class SequentialAMP(_Sequential):
 
     def init(self, m: FloatArray) -> SequentialAMPState:
         """Start at ``m`` as if it had been there for ever."""
-        m = np.array(m, dtype=np.float64)
+        m = np.array(to_numpy(m), dtype=np.float64)
         return SequentialAMPState(m, m, susceptibility(m, self.beta)[:, 0])
 
     def step(self, state: SequentialAMPState) -> tuple[SequentialAMPState, StepInfo]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
+from dualtap._namespace import namespace, overwritten
 from dualtap.couplings import Couplings, FloatArray
 from dualtap.schemes._base import (
     DampsOnlyM,
@@ -60,12 +59,13 @@ class TAP(DampsOnlyM):
     def step(self, state: TAPState) -> tuple[TAPState, StepInfo]:
         """Update all spins of all students at once."""
         (m,) = state
+        xp = namespace(m)
         beta, alpha = self.beta, self.couplings.alpha
         one_minus_u, guarded = away_from_zero(1 - susceptibility(m, beta))
         reaction = alpha * beta / one_minus_u
         field = self.couplings.dot(m)
         field *= beta
         field -= reaction * m
-        m_new = np.tanh(field, out=field)
-        info = StepInfo(mean_change(m_new, m), np.maximum(reaction[:, 0], 0), guarded)
+        m_new = overwritten(xp.tanh, field)
+        info = StepInfo(mean_change(m_new, m), xp.clip(reaction[:, 0], min=0), guarded)
         return TAPState(m_new), info

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualtap._namespace import is_foreign, to_numpy
+
 
 def chunks(X: Any, entries: int) -> Iterator[NDArray[Any]]:
     """Yield blocks of rows of about so many entries, as boolean, integer or floating arrays.
@@ -39,10 +41,10 @@ def chunks(X: Any, entries: int) -> Iterator[NDArray[Any]]:
     step = max(1, entries // n_columns)
     for first in range(0, n_rows, step):
         yield numbers(_rows(X, slice(first, min(first + step, n_rows))), first)
-        _give_back(X)
+        give_back(X)
 
 
-def _give_back(X: Any) -> None:
+def give_back(X: Any) -> None:
     """Let the system take back the pages of a mapped file; they are read again when needed."""
     # Changes to a private mapping (mode "c") are nowhere else: they would be lost.
     if not isinstance(X, np.memmap) or X.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
@@ -66,6 +68,8 @@ def _rows(X: Any, rows: slice) -> Any:
             return part.to_numpy()
         columns = [part.column(k).to_numpy(zero_copy_only=False) for k in range(part.num_columns)]
         return np.column_stack(columns) if columns else np.empty((part.num_rows, 0))
+    if is_foreign(X):  # a block at a time comes from the device
+        return to_numpy(X if rows == slice(None) else X[rows, ...])
     return np.asarray(X)[rows]
 
 
