@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -60,14 +61,80 @@ def atomic_write(path: Path, *, force: bool = False) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(file.name).chmod(0o666 & ~umask)  # temporary files are private; results are not
+            Path(file.name).chmod(0o666 & ~_umask())  # temporary files are private; results not
             check_free(path, force=force)
             Path(file.name).replace(path)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a folder that becomes ``path`` when the block ends well, and vanishes when not.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from dualtap._files import atomic_folder
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "data.zarr")
+    >>> with atomic_folder(path) as folder:
+    ...     _ = (folder / "note.txt").write_text("whole or not at all")
+    >>> (path / "note.txt").read_text()
+    'whole or not at all'
+    """
+    check_free(path, force=force)
+    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    try:
+        yield folder
+        for written in folder.rglob("*"):
+            if written.is_file():
+                with written.open("rb") as file:
+                    os.fsync(file.fileno())
+        folder.chmod(0o777 & ~_umask())
+        check_free(path, force=force)
+        _put(folder, path)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _put(folder: Path, path: Path) -> None:
+    """Rename a folder to ``path``; what is there, a folder perhaps, must step aside first."""
+    if not path.exists():
+        folder.rename(path)
+        return
+    older = folder.with_suffix(".old")
+    path.rename(older)
+    try:
+        folder.rename(path)
+    except BaseException:
+        older.rename(path)
+        raise
+    if older.is_dir() and not older.is_symlink():
+        shutil.rmtree(older, ignore_errors=True)
+    else:
+        older.unlink()
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder is a Zarr store, which is read and replaced as one file is.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> from dualtap._files import is_store
+    >>> is_store(pathlib.Path("nowhere.zarr"))
+    False
+    """
+    inside = ("zarr.json", ".zarray", ".zgroup")
+    return path.suffix.lower() == ".zarr" and any((path / name).exists() for name in inside)
 
 
 def check_free(path: Path, *, force: bool = False, formats: Sequence[str] = ()) -> None:
@@ -88,7 +155,7 @@ def check_free(path: Path, *, force: bool = False, formats: Sequence[str] = ()) 
         raise FileNotFoundError(
             f"there is no folder {str(path.parent)!r} to write {path.name!r} into"
         )
-    if path.is_dir():
+    if path.is_dir() and not is_store(path):
         raise IsADirectoryError(f"{str(path)!r} is a folder")
     if path.exists() and not force:
         raise FileExistsError(f"{str(path)!r} exists; use --force (force=True) to overwrite it")

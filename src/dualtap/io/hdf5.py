@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
-from dualtap.io.arrays import numbers, read_beside, rows_a_chunk, with_beside
+from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
 from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix
 from dualtap.spins import Spins
 
@@ -44,7 +44,7 @@ def read_h5(request: Request) -> SampleFile:
         with _reading(request):
             held = _datasets(h5py, file)
             shapes = {key: item.shape or () for key, item in held.items()}
-        name = _matrix_among(request, shapes)
+        name = matrix_among(request, shapes, "datasets")
         with _reading(request):
             dtype = held[name].dtype
         check_matrix(request, shapes[name], dtype)
@@ -95,19 +95,6 @@ def _datasets(h5py: Any, file: Any) -> dict[str, Any]:
 
     file.visititems(visit)
     return found
-
-
-def _matrix_among(request: Request, shapes: dict[str, tuple[int, ...]]) -> str:
-    named = [name for name in shapes if name.rpartition("/")[2] == "X"]
-    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
-    for candidates in (named, matrices):
-        if len(candidates) == 1:
-            return candidates[0]
-    listed = ", ".join(f"{name} {shape}" for name, shape in list(shapes.items())[:20])
-    raise ValueError(
-        f"{request.path} holds the datasets {listed or '(none)'}; name the samples X, or store "
-        "one matrix"
-    )
 
 
 def _check_stored(request: Request, dataset: Any, dtype: np.dtype[Any]) -> None:
