@@ -86,7 +86,7 @@ def _row(case: Case) -> dict[str, object]:
         size = path.stat().st_size
         start = time.perf_counter()
         model = Path(folder, "model.npz")
-        peak = _peak_of([sys.executable, "-m", "dualtap", "fit", str(path), "-o", str(model), "-q"])
+        peak = peak_of([sys.executable, "-m", "dualtap", "fit", str(path), "-o", str(model), "-q"])
         seconds = time.perf_counter() - start
         matched = dt.metrics.match(dt.load(model).patterns_, patterns)
     return {
@@ -100,7 +100,7 @@ def _row(case: Case) -> dict[str, object]:
     }
 
 
-def _peak_of(command: list[str]) -> float:
+def peak_of(command: list[str]) -> float:
     """Run a command and return the largest resident set it had, in megabytes."""
     watch = (
         "import json, resource, subprocess, sys\n"

@@ -8,9 +8,9 @@ import dualtap as dt
 from dualtap.datasets import load_digits
 from dualtap.metrics import field_blocks, match, pseudo_likelihood
 from dualtap.recovery.biased import _numbers, description_gain, recover_biased
-from dualtap.recovery.blocks import Blocks
 from dualtap.recovery.temperature import fit_fields
 from dualtap.spins import as_spins, builder
+from dualtap.spins.blocks import Blocks
 
 
 def biased_teacher(n_spins=200, n_patterns=3, beta=1.0, n_samples=1500, seed=0, width=1.0):

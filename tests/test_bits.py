@@ -10,8 +10,8 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from dualtap.recovery.bits import LARGEST_COEFFICIENT, sweep
-from dualtap.recovery.blocks import Blocks
 from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
 
 ONE, MINUS = np.float32(1), np.float32(-1)
 

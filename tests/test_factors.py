@@ -5,9 +5,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery.blocks import Blocks
 from dualtap.recovery.factors import iterate, start_factors
 from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -224,7 +224,7 @@ def test_result_does_not_depend_on_the_number_of_threads(missing):
     for n in (1, 2):
         with threadpool_limits(n):
             blocks = blocks_of(X)
-            assert len(blocks.rows) > 1
+            assert len(blocks._rows) > 1
             factors = start_factors(blocks, teacher.patterns.astype(np.float32))
         with threadpool_limits(1):  # as callers do
             found.append(iterate(blocks, factors, 3, with_fields=True))

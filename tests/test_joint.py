@@ -12,7 +12,6 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import calibration, match
 from dualtap.recovery import posterior
 from dualtap.recovery.bits import sweep
-from dualtap.recovery.blocks import Blocks
 from dualtap.recovery.joint import Regime, Task, recover
 from dualtap.recovery.posterior import (
     coefficients,
@@ -23,6 +22,7 @@ from dualtap.recovery.posterior import (
 from dualtap.recovery.reasons import distance, phase, reason, threshold_beta
 from dualtap.recovery.rotate import depth, row_basis
 from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
 from dualtap.theory import paramagnetic_limit
 
 
@@ -150,10 +150,10 @@ def test_coefficients_are_drawn_from_their_posterior(monkeypatch):
     X = with_gaps(teacher.sample(8, random_state=1), 0.3)
     blocks, noise = blocks_of(X), []
 
-    def spy(blocks, Z, x, fields, *, rng=None, sites=None):
+    def spy(blocks, Z, x, fields, *, rng=None, **options):
         if rng is not None:
             noise.append(x - coefficients(blocks, Z, 2.0))
-        return sweep(blocks, Z, x, fields, rng=rng, sites=sites)
+        return sweep(blocks, Z, x, fields, rng=rng, **options)
 
     monkeypatch.setattr(posterior, "sweep", spy)
     strong_posterior(teacher, X)

@@ -23,6 +23,7 @@ from dualtap.metrics import (
     scores,
     simplified_likelihood,
 )
+from dualtap.spins import blocks
 
 seeds = st.integers(0, 2**32 - 1)
 counts = st.integers(1, 5)
@@ -377,8 +378,8 @@ def test_pseudo_likelihoods_do_not_depend_on_blocks(monkeypatch):
     rng = np.random.default_rng(10)
     X, zeta, b = signs(rng, 10, 12, missing=0.2), signs(rng, 3, 12), rng.normal(size=12)
     whole = sample_pseudo_likelihoods(X, zeta, 1.5, b)
-    one = metrics.field_blocks
-    monkeypatch.setattr(metrics, "field_blocks", lambda X, p: one(X, p, block_entries=36))
+    monkeypatch.setattr(blocks, "_ENTRIES", 36)
+    monkeypatch.setattr(blocks, "_FEWEST_ROWS", 3)
     np.testing.assert_allclose(sample_pseudo_likelihoods(X, zeta, 1.5, b), whole, atol=1e-6)
 
 

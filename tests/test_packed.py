@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import dualtap as dt
-from dualtap.recovery.blocks import Blocks
 from dualtap.recovery.spectrum import balanced, leading, spectrum
 from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, builder, numbers
+from dualtap.spins.blocks import Blocks
 
 SIGNS = arrays(
     np.int8,
@@ -229,9 +229,9 @@ def test_blocks_compute_the_same(signs):
         np.testing.assert_allclose(a.gram_dot(V), b.gram_dot(V), rtol=1e-4, atol=0.1)
         assert a.sum_of_squares() == pytest.approx(b.sum_of_squares(), rel=1e-6)
     assert dense.some(10).n_samples == packed.some(10).n_samples == 10
-    D = dense.changed(lambda _, S: np.square(S)), packed.changed(lambda _, S: np.square(S))
+    D = dense.changed(np.square), packed.changed(np.square)
     W = balanced(dense, D[0]), balanced(packed, D[1])
-    np.testing.assert_allclose(W[0].dense, W[1].block(slice(None)), rtol=1e-5)
+    np.testing.assert_allclose(W[0].dense, W[1].map(lambda S: S), rtol=1e-5)
 
 
 def test_gram_products_are_products(signs):
@@ -288,7 +288,7 @@ def test_strong_fields_need_no_more_than_enough_samples(monkeypatch):
     X = teacher.sample(500, random_state=1)
     monkeypatch.setattr(builder, "DENSE", 0)
     monkeypatch.setattr("dualtap.recovery.joint._ENOUGH_SAMPLES", 100)
-    monkeypatch.setattr("dualtap.recovery.joint._ENOUGH_ENTRIES", 300 * 300)
+    monkeypatch.setattr("dualtap.recovery.temperature._ENOUGH_ENTRIES", 300 * 300)
     model = dt.DualTAP(random_state=0).fit(X)
     assert dt.metrics.match(model.patterns_, teacher.patterns).n_recovered(0.999) == 4
     assert model.beta_ == pytest.approx(2.0, rel=0.03)

@@ -6,11 +6,11 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery.blocks import Blocks
 from dualtap.schemes import TAP
 from dualtap.schemes.rank_tap import RankTAP, RankTAPState
 from dualtap.solve import solve
 from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
 
 N, BETA = 300, 0.8
 ONES = np.ones(N, dtype=np.float32)

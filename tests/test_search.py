@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match
-from dualtap.recovery.blocks import Blocks
 from dualtap.recovery.factors import start_factors
 from dualtap.recovery.rotate import (
     depth,
@@ -20,6 +19,7 @@ from dualtap.recovery.rotate import (
 )
 from dualtap.recovery.search import fill, search
 from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -6,7 +6,6 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.recovery import space, spectrum
-from dualtap.recovery.blocks import Blocks
 from dualtap.recovery.factors import iterate, start_factors
 from dualtap.recovery.space import (
     marginals_explained,
@@ -16,6 +15,7 @@ from dualtap.recovery.space import (
 )
 from dualtap.recovery.spectrum import LEVEL, balanced, count_signals, deviates, noise_edge
 from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -56,7 +56,7 @@ def incomplete(shape, seed=0):
 def several_blocks():
     """Data of several blocks, whose sizes are the module's own affair."""
     X = incomplete((500, 2000))
-    assert len(blocks_of(X).rows) > 1
+    assert len(blocks_of(X)._rows) > 1
     return X
 
 
@@ -74,8 +74,9 @@ def test_products_over_blocks_are_products(several_blocks, n):
 
 def test_blocks_cover_every_sample_once_and_in_order(several_blocks):
     blocks = blocks_of(several_blocks)
-    rows = np.concatenate(blocks.map(lambda rows: np.arange(500)[rows]))
-    np.testing.assert_array_equal(rows, np.arange(500))
+    rows = blocks.map(lambda S, n: np.column_stack([n, S]), np.arange(500))
+    np.testing.assert_array_equal(rows[:, 0], np.arange(500))
+    np.testing.assert_array_equal(rows[:, 1:], several_blocks)
     np.testing.assert_array_equal(blocks.dense, several_blocks)
 
 
@@ -274,8 +275,8 @@ def balanced_root(variance):
     """Return the roots of variances, as residual, balanced by these."""
     D = variance.astype(np.float32)
     ones = blocks_of(np.ones(D.shape, dtype=np.int8))
-    residual = ones.changed(lambda rows, _: np.sqrt(D[rows]))
-    return balanced(residual, ones.changed(lambda rows, _: D[rows])).dense
+    residual = ones.changed(lambda _, d: np.sqrt(d), D)
+    return balanced(residual, ones.changed(lambda _, d: d, D)).dense
 
 
 def test_balanced_gives_rows_and_columns_unit_variance():

@@ -41,6 +41,8 @@ def _describe_tap(model: DualTAP) -> dict[str, Any]:
         result["distance"] = model._distance()
     if hasattr(model, "history_"):
         result["rounds"] = len(model.history_.scores)
+    if hasattr(model, "n_passes_"):
+        result["passes"] = model.n_passes_
     result["has_fields"] = bool(model.fields_.any())
     if result["has_fields"]:
         result["rms_field"] = _rms(model.fields_)

@@ -7,13 +7,13 @@ J has rank P, so a spin update costs O(P).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualtap._chains import BlockChains, Chains, annealing_schedule
+from dualtap._equilibration import Equilibration
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap.couplings import HebbianCouplings
@@ -22,73 +22,6 @@ from dualtap.spins import as_spins
 __all__ = ["Equilibration", "HopfieldModel"]
 
 Start = Literal["auto", "patterns", "random", "annealed"]
-
-
-@dataclass(frozen=True)
-class Equilibration:
-    """Energies along a set of chains, and how fast they forget.
-
-    Attributes
-    ----------
-    energies : array of shape (n_sweeps, n_chains)
-        Energy per spin after every sweep.
-    """
-
-    energies: NDArray[np.float64]
-
-    @property
-    def stationary(self) -> NDArray[np.float64]:
-        """Energies of the second half of the sweeps."""
-        return self.energies[len(self.energies) // 2 :]
-
-    @property
-    def autocorrelation(self) -> NDArray[np.float64]:
-        """Autocorrelation of the energy against the lag in sweeps, averaged over chains.
-
-        Measured on the second half about the mean of all chains, so that chains stuck at
-        different energies show as a correlation that does not decay.
-        """
-        e = self.stationary - self.stationary.mean()
-        n_sweeps = len(e)
-        covariance = np.array(
-            [np.mean(e[: n_sweeps - lag] * e[lag:]) for lag in range(max(1, n_sweeps // 2))]
-        )
-        if covariance[0] == 0:
-            return np.ones_like(covariance)
-        correlation: NDArray[np.float64] = covariance / covariance[0]
-        return correlation
-
-    @property
-    def autocorrelation_time(self) -> float:
-        """Integrated autocorrelation time in sweeps, summed up to the first negative lag."""
-        rho = self.autocorrelation
-        negative = np.flatnonzero(rho <= 0)
-        cut = int(negative[0]) if negative.size else len(rho)
-        return float(1 + 2 * rho[1:cut].sum())
-
-    @property
-    def drift(self) -> float:
-        """Shift of the mean energy between the third and the last quarter, in standard errors."""
-        third, last = np.array_split(self.stationary, 2)
-        n_chains = self.energies.shape[1]
-        error = np.hypot(third.mean(axis=0).std(), last.mean(axis=0).std()) / np.sqrt(n_chains)
-        return float(abs(last.mean() - third.mean()) / error) if error > 0 else 0.0
-
-    @property
-    def equilibrated(self) -> bool:
-        """Chains long against their memory (tenfold), and no drift beyond four errors."""
-        return self.autocorrelation_time * 10 < len(self.energies) and self.drift < 4
-
-    def __str__(self) -> str:
-        n_sweeps, n_chains = self.energies.shape
-        verdict = "looks equilibrated" if self.equilibrated else "NOT equilibrated: more sweeps"
-        return (
-            f"{n_chains} chains of {n_sweeps} sweeps: energy per spin "
-            f"{self.energies[0].mean():.4f} after the first, {self.stationary.mean():.4f} ± "
-            f"{self.stationary.mean(axis=0).std():.4f} over the second half; "
-            f"autocorrelation time {self.autocorrelation_time:.1f} sweeps, "
-            f"drift {self.drift:.1f} standard errors; {verdict}"
-        )
 
 
 class HopfieldModel:
@@ -337,6 +270,57 @@ class HopfieldModel:
                 chains.run(beta, sweeps, advance)
         return (chains.states(), initial) if return_start else chains.states()
 
+    def dask_sample(
+        self,
+        n_samples: int,
+        *,
+        chunk_size: int = 1000,
+        start: Start = "auto",
+        n_sweeps: int = 100,
+        random_state: RandomState = None,
+    ) -> Any:
+        """Return samples as a Dask array, drawn chunk by chunk on the workers that need them.
+
+        Parameters
+        ----------
+        n_samples : int
+        chunk_size : int
+            Samples of a chunk. With another size other samples are drawn; the number of workers
+            changes nothing.
+        start, n_sweeps, random_state : as in :meth:`sample`
+
+        Returns
+        -------
+        dask.array.Array of shape (n_samples, n_spins), int8 ±1
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> teacher = dt.HopfieldModel.random(100, 2, beta=2.0, random_state=0)
+        >>> X = teacher.dask_sample(250, chunk_size=100, random_state=1)
+        >>> X.chunks[0], X.compute().shape
+        ((100, 100, 50), (250, 100))
+        """
+        import dask.array as da
+        from dask.delayed import delayed
+
+        if n_samples < 1 or chunk_size < 1:
+            raise ValueError(
+                f"need n_samples >= 1 and chunk_size >= 1, got {n_samples} and {chunk_size}"
+            )
+        first = range(0, n_samples, chunk_size)
+        seeds = as_generator(random_state).integers(2**63, size=len(first))
+        model, draw = delayed(self), delayed(_draw, pure=True)
+        options = {"start": start, "n_sweeps": n_sweeps}
+        sizes = [min(chunk_size, n_samples - k) for k in first]
+        chunks = [
+            da.from_delayed(  # type: ignore[no-untyped-call]
+                draw(model, k, n, int(seed), options), (n, self.n_spins), np.int8
+            )
+            for k, n, seed in zip(first, sizes, seeds, strict=True)
+        ]
+        return da.concatenate(chunks)  # type: ignore[no-untyped-call]
+
     def equilibration(
         self,
         n_sweeps: int = 200,
@@ -412,6 +396,18 @@ class HopfieldModel:
             "start must be 'auto', 'patterns', 'random', 'annealed' or an array of states, "
             f"got {start!r}"
         )
+
+
+def _draw(
+    model: HopfieldModel, first: int, n_samples: int, seed: int, options: dict[str, Any]
+) -> NDArray[np.int8]:
+    """Return the chunk of samples that begins with this one."""
+    in_turn = options["start"] == "patterns" or (options["start"] == "auto" and model.beta > 1)
+    if in_turn:
+        turn = np.arange(first, first + n_samples) % model.n_patterns
+        options = options | {"start": model.patterns[turn]}
+    drawn: NDArray[np.int8] = model.sample(n_samples, random_state=seed, **options)
+    return drawn
 
 
 def _is_annealed(start: Start | ArrayLike) -> bool:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from dualtap.hopfield import as_fields
-from dualtap.spins import Spins
+from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.cluster import blocks_of
 
 __all__ = [
     "Calibration",
@@ -350,26 +351,26 @@ def _log_pseudo_likelihoods(
     X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return Σ_i log P(s_i | rest) over the observed entries of each sample, and their number."""
-    S = X if isinstance(X, Spins) else np.asarray(X)
-    b = None if fields is None else as_fields(fields, S.shape[1]).astype(np.float32)
-    sums, counts = np.zeros(len(S)), np.zeros(len(S), dtype=np.int64)
-    first = 0
-    for s, aligned in field_blocks(S, patterns):
-        block = slice(first, first + len(s))
-        first += len(s)
+    spins = X if isinstance(X, Spins) else DenseSpins(np.asarray(X).astype(np.int8), "-1/+1")
+    zeta = np.asarray(patterns, dtype=np.float32)
+    b = None if fields is None else as_fields(fields, spins.n_spins).astype(np.float32)
+
+    def sums(s: NDArray[np.float32]) -> NDArray[np.float64]:
         observed = s != 0
         # A NumPy scalar would promote the block to float64.
-        argument = float(beta) * aligned
+        argument = float(beta) * aligned(s, zeta)
         if b is not None:
             argument += s * b
         costs = np.logaddexp(0, -2 * argument)
-        sums[block] -= costs.sum(axis=1, dtype=np.float64, where=observed)
-        counts[block] = observed.sum(axis=1)
-    return sums, counts
+        total = 0 - costs.sum(axis=1, dtype=np.float64, where=observed)
+        return np.column_stack([total, observed.sum(axis=1)])
+
+    result = blocks_of(spins, held=False).map(sums)
+    return result[:, 0], result[:, 1].astype(np.int64)
 
 
 def aligned_fields(
-    X: ArrayLike | Spins, patterns: ArrayLike, block_entries: int = 2**20
+    X: ArrayLike, patterns: ArrayLike, block_entries: int = 2**20
 ) -> Iterator[NDArray[np.float32]]:
     """Yield s_i h_i of the Hopfield model of ``patterns`` at the observed entries, by blocks.
 
@@ -379,12 +380,12 @@ def aligned_fields(
     >>> next(aligned_fields([[1, 1, -1, -1]], [[1, 1, -1, -1]]))
     array([0.75, 0.75, 0.75, 0.75], dtype=float32)
     """
-    for s, aligned in field_blocks(X, patterns, block_entries):
-        yield aligned[s != 0]
+    for s, toward in field_blocks(X, patterns, block_entries):
+        yield toward[s != 0]
 
 
 def field_blocks(
-    X: ArrayLike | Spins, patterns: ArrayLike, block_entries: int = 2**20
+    X: ArrayLike, patterns: ArrayLike, block_entries: int = 2**20
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """Yield s_i and s_i h_i for one block of samples after another, 0 at missing entries.
 
@@ -406,17 +407,34 @@ def field_blocks(
     >>> aligned.round(2)
     array([[0.67, 0.67, 0.67, 0.  ]], dtype=float32)
     """
-    S = X if isinstance(X, Spins) else np.asarray(X)
-    zeta = np.asarray(patterns, dtype=np.float32)
+    S, zeta = np.asarray(X), np.asarray(patterns, dtype=np.float32)
     step = max(1, block_entries // S.shape[1])
     for first in range(0, len(S), step):
-        rows = slice(first, first + step)
-        s = S.floats(rows) if isinstance(S, Spins) else S[rows].astype(np.float32)
-        n_observed = np.count_nonzero(s, axis=1)[:, None].astype(np.float32)
-        scale = 1 / np.maximum(n_observed, 1)
-        h = ((s @ zeta.T) * scale) @ zeta
-        h -= s * (np.square(zeta).sum(axis=0) * scale)
-        yield s, s * h
+        s = S[first : first + step].astype(np.float32)
+        yield s, aligned(s, zeta)
+
+
+def aligned(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return s_i h_i of the Hopfield model of the patterns, 0 at missing entries.
+
+    Parameters
+    ----------
+    s : array of shape (n_samples, n_spins)
+    zeta : array of shape (n_patterns, n_spins)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.metrics import aligned
+    >>> aligned(np.array([[1, 1, -1, 0]], np.float32), np.array([[1, 1, -1, 1]], np.float32))
+    array([[0.66..., 0.66..., 0.66..., 0.  ...]], dtype=float32)
+    """
+    n_observed = np.count_nonzero(s, axis=1)[:, None].astype(np.float32)
+    scale = 1 / np.maximum(n_observed, 1)
+    h = ((s @ zeta.T) * scale) @ zeta
+    h -= s * (np.square(zeta).sum(axis=0) * scale)
+    result: NDArray[np.float32] = s * h
+    return result
 
 
 class Calibration(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dualtap.cli import data, models, paper  # noqa: F401 (each registers its commands)
+from dualtap.cli import bench, data, models, paper  # noqa: F401 (each registers its commands)
 from dualtap.cli.app import app
 
 _BAD_INPUT = (

@@ -20,7 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-FORMATS = ".npz, .npy, .csv, .tsv (also .gz), .parquet, .h5 or .arrow"
+FORMATS = ".npz, .npy, .csv, .tsv (also .gz), .parquet, .h5, .arrow or .zarr"
 
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -38,13 +38,24 @@ ZeroIsMissing = Annotated[
 ]
 
 
-def read(path: Path, labels: str | None, transpose: bool, zero_is_missing: bool) -> SampleFile:
+def read(
+    path: Path,
+    labels: str | None,
+    transpose: bool,
+    zero_is_missing: bool,
+    *,
+    on_workers: bool = False,
+) -> SampleFile:
     """Return what a sample file holds; a mistake in an option is told in terms of options."""
     from dualtap.io import read_samples
 
     try:
         return read_samples(
-            path, labels=labels, transpose=transpose, zero_is_missing=zero_is_missing
+            path,
+            labels=labels,
+            transpose=transpose,
+            zero_is_missing=zero_is_missing,
+            on_workers=on_workers,
         )
     except ValueError as error:
         raise ValueError(str(error).replace("zero_is_missing=True", "--zero-is-missing")) from None

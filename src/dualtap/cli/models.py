@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     "dualtap fit genotypes.parquet --transpose -o model.npz · "
     "dualtap fit data.npz --method paper --beta 2 --patterns 20 -o model.npz · "
     "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
-    "dualtap fit data.npz --resume run.npz -o model.npz"
+    "dualtap fit data.npz --resume run.npz -o model.npz · "
+    "dualtap fit data.zarr --dask tcp://scheduler:8786 -o model.npz"
 )
 def fit(
     data: Annotated[Path, typer.Argument(help=f"Samples: {FORMATS}.")],
@@ -75,6 +77,10 @@ def fit(
         Path | None,
         typer.Option(help="rbm: go on with the run in this file, and keep it there."),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Fit a .zarr store on a Dask cluster: a scheduler's address, or: local."),
+    ] = None,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -99,10 +105,11 @@ def fit(
     check_free(output, force=force, formats=MODEL_FORMATS)
     if (checkpoint or resume) == output:
         raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
-    file = read(data, labels, transpose, zero_is_missing)
-    model = _fitted(request, file, seed, watched=not (quiet or as_json))
-    save(model, output, force=force)
-    result, line = _outcome(model, file)
+    with _cluster(dask):
+        file = read(data, labels, transpose, zero_is_missing, on_workers=dask is not None)
+        model = _fitted(request, file, seed, watched=not (quiet or as_json))
+        save(model, output, force=force)
+        result, line = _outcome(model, file)
     print_outcome(result | {"file": str(output)}, line, as_json=as_json, quiet=quiet)
 
 
@@ -145,6 +152,13 @@ def show(
         result["report"] = str(report)
     pictures = None if picture is None else (_magnetizations(fitted), picture)
     print_outcome(result, line, as_json=as_json, pictures=pictures)
+
+
+def _cluster(address: str | None) -> AbstractContextManager[Any]:
+    """Return the time during which a Dask cluster is used, if one is."""
+    from dualtap.spins.cluster import connected
+
+    return nullcontext() if address is None else connected(address)
 
 
 def _fitted(

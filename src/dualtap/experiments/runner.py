@@ -15,6 +15,7 @@ import joblib
 from dualtap._progress import progress
 from dualtap.experiments.experiment import Experiment, Outcome, Results, Task
 from dualtap.experiments.store import Store
+from dualtap.spins.cluster import connected
 
 Finished = tuple[Task, Outcome, float]
 
@@ -88,24 +89,10 @@ def _on_dask(
     experiment: Experiment, tasks: Sequence[Task], address: str, n_jobs: int
 ) -> Generator[Finished, None, None]:
     """Submit all trials; one whose worker dies is made again by another."""
-    try:
-        from distributed import Client, LocalCluster, as_completed
-    except ImportError:
-        raise ValueError("Dask needs: pip install 'dualtap[distributed]'") from None
-    workers = {} if n_jobs < 1 else {"n_workers": n_jobs}
-    cluster = (
-        LocalCluster(threads_per_worker=1, dashboard_address=None, **workers)
-        if address == "local"
-        else None
-    )
-    try:
-        with Client(cluster or address) as client:
-            futures = [
-                client.submit(_make, experiment, task, pure=False, retries=5) for task in tasks
-            ]
-            for future in as_completed(futures):
-                yield future.result()
-                future.release()
-    finally:
-        if cluster is not None:
-            cluster.close()
+    with connected(address, None if n_jobs < 1 else n_jobs) as client:
+        from distributed import as_completed
+
+        futures = [client.submit(_make, experiment, task, pure=False, retries=5) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+            future.release()

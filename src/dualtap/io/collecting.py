@@ -66,6 +66,7 @@ class Request(NamedTuple):
     labels: str | None = None
     transpose: bool = False
     zero_is_missing: bool = False
+    on_workers: bool = False
 
     def error(self, message: str) -> ValueError:
         """Return an error that names the file."""

@@ -125,6 +125,8 @@ def _learned(model: DualTAP) -> dict[str, Any]:
         "regime": model.regime_,
         "reason": model.reason_,
     }
+    if hasattr(model, "n_passes_"):
+        arrays["n_passes"] = model.n_passes_
     if hasattr(model, "spectrum_"):
         arrays["spectrum"] = model.spectrum_
     if hasattr(model, "history_"):
@@ -168,6 +170,8 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> DualTAP:
     model.regime_ = str(contents["regime"])
     model.reason_ = str(contents["reason"])
     model.n_features_in_ = model.patterns_.shape[1]
+    if "n_passes" in contents:
+        model.n_passes_ = float(contents["n_passes"])
     if "spectrum" in contents:
         model.spectrum_ = contents["spectrum"]
     if any(name.startswith("history_") for name in contents):
@@ -186,8 +190,8 @@ def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
         "weights": (n_patterns,),
         "typical_overlaps": (n_patterns,),
     }
-    if "feature_names" in contents:
-        needed["feature_names"] = (n_spins,)
+    optional = {"feature_names": (n_spins,), "n_passes": ()}
+    needed |= {name: shape for name, shape in optional.items() if name in contents}
     for name, shape in needed.items():
         if contents[name].shape != shape:
             raise ValueError(f"{name} has shape {contents[name].shape} where {shape} is needed")

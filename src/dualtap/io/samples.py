@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import atomic_write, known_suffix
+from dualtap._files import atomic_folder, atomic_write, known_suffix
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
 from dualtap.io.collecting import Request, SampleFile
@@ -23,11 +23,12 @@ from dualtap.io.columnar import read_columns, write_columns
 from dualtap.io.hdf5 import read_h5, write_h5
 from dualtap.io.models import provenance
 from dualtap.io.text import read_text, write_text
+from dualtap.io.zarr_store import read_zarr, write_zarr
 from dualtap.spins import Spins, as_spins
 
 FORMATS = (
     *(".npz", ".npy", ".csv", ".tsv", ".csv.gz", ".tsv.gz"),
-    *(".parquet", ".h5", ".hdf5", ".arrow", ".feather"),
+    *(".parquet", ".h5", ".hdf5", ".arrow", ".feather", ".zarr"),
 )
 LABELS_NAME = "label"
 """The column or array in which labels are written."""
@@ -39,20 +40,21 @@ def read_samples(
     labels: str | None = None,
     transpose: bool = False,
     zero_is_missing: bool = False,
+    on_workers: bool = False,
 ) -> SampleFile:
     r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
 
-    An ``.npz`` or HDF5 file holds one matrix, or the samples under the name ``X``; ``names`` and
-    ``sample_names`` beside it are read too. In tables (text, Parquet, Arrow) a first line that is
-    not made of values is a line of names, and a first column of text, without a name, or called
-    index, id, sample or name and not made of spins, names the rows. In text, empty fields, NA,
-    NaN, None, null and ``?`` are missing entries.
+    An ``.npz``, an HDF5 file or a Zarr store holds one matrix, or the samples under the name
+    ``X``; ``names`` and ``sample_names`` beside it are read too. In tables (text, Parquet, Arrow) a
+    first line that is not made of values is a line of names, and a first column of text, without a
+    name, or called index, id, sample or name and not made of spins, names the rows. In text, empty
+    fields, NA, NaN, None, null and ``?`` are missing entries.
 
     Parameters
     ----------
     path : str or Path
         Ends in ``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``, ``.parquet``,
-        ``.h5``, ``.hdf5``, ``.arrow`` or ``.feather``.
+        ``.h5``, ``.hdf5``, ``.arrow``, ``.feather`` or ``.zarr``.
     labels : str, optional
         A column (with ``transpose``, a row) of a table, or an array with one entry a sample, that
         is kept as text for evaluation and never fitted.
@@ -60,6 +62,8 @@ def read_samples(
         Rows of the file are spins, and its columns samples.
     zero_is_missing : bool
         The data are -1/+1 and 0 marks a missing entry.
+    on_workers : bool
+        Samples of a Zarr store are read by the workers of the present Dask client and stay there.
 
     Returns
     -------
@@ -82,13 +86,20 @@ def read_samples(
     """
     path = Path(path)
     suffix = known_suffix(path, FORMATS)
-    request = Request(path, labels, transpose, zero_is_missing)
+    request = Request(path, labels, transpose, zero_is_missing, on_workers)
+    if on_workers and (suffix != ".zarr" or transpose):
+        raise request.error(
+            "workers read Zarr stores (.zarr), each its own chunks of samples as they are; write "
+            "one with write_samples, or with `dualtap sample -o data.zarr`"
+        )
     if suffix == ".npz":
         return read_npz(request)
     if suffix == ".npy":
         return read_npy(request)
     if suffix in (".h5", ".hdf5"):
         return read_h5(request)
+    if suffix == ".zarr":
+        return read_zarr(request)
     if suffix in (".parquet", ".arrow", ".feather"):
         return read_columns(request, parquet=suffix == ".parquet")
     return read_text(request, _delimiter(suffix))
@@ -142,6 +153,10 @@ def write_samples(
     suffix = known_suffix(path, FORMATS)
     spins = as_spins(X)
     beside = _beside(spins, names, sample_names, labels)
+    if suffix == ".zarr":
+        with atomic_folder(path, force=force) as folder:
+            write_zarr(folder, spins, beside)
+        return
     with atomic_write(path, force=force) as file:
         if suffix == ".npy":
             write_npy(file, spins)

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.metrics import pseudo_likelihood
-from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.posterior import weak_field_posterior
 from dualtap.recovery.rotate import binary, row_basis, unmixed
+from dualtap.recovery.space import site_sums
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.temperature import fit_fields
 from dualtap.spins import Spins
+from dualtap.spins.blocks import F32, Blocks
 
 _SCANNED = 2**19
 """Entries by which numbers of patterns are compared; the last fit takes more."""
@@ -85,7 +86,7 @@ def recover_biased(
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.metrics import match
     >>> from dualtap.recovery.biased import recover_biased
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> b = np.random.default_rng(0).uniform(-1, 1, 200)
     >>> teacher = HopfieldModel.random(200, 2, beta=1.0, random_state=0, fields=b)
     >>> blocks = Blocks(as_spins(teacher.sample(1000, random_state=1)))
@@ -120,8 +121,7 @@ def recover_biased(
 
 def _means(blocks: Blocks) -> F32:
     """Return the mean of every spin, as if it had been seen up once and down once more."""
-    total = blocks.sum(lambda rows: blocks.block(rows).sum(axis=0))
-    observed = blocks.sum(lambda rows: np.square(blocks.block(rows)).sum(axis=0))
+    total, observed = site_sums(blocks)
     result: F32 = (total / (observed + 2)).astype(np.float32)
     return result
 

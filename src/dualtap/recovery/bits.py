@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks
 
 LARGEST_COEFFICIENT = 5.0
 """Beyond this a spin is as good as certain, and products of odds would overflow."""
@@ -26,6 +26,7 @@ def sweep(
     n_bits: int | None = None,
     sites: NDArray[np.int64] | None = None,
     rng: np.random.Generator | None = None,
+    toward: F32 | None = None,
 ) -> tuple[F32, F32]:
     r"""Visit every bit of every pattern once, given the coefficients of the samples.
 
@@ -47,6 +48,8 @@ def sweep(
         Visit only these; the bits of the others are taken for certain.
     rng : Generator, optional
         Draw the bits; without it each takes its likelier sign.
+    toward : array of shape (n_bits, n_spins), optional
+        Xᵀ S of the patterns, if it is known.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def sweep(
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.recovery.bits import sweep
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> s = np.array([[1, 1, -1, -1]])
     >>> blocks = Blocks(as_spins(np.repeat(s, 3, axis=0)))
     >>> V, m = sweep(blocks, np.ones((1, 4), np.float32), np.ones((3, 1), np.float32), np.zeros(4))
@@ -70,18 +73,21 @@ def sweep(
     from dualtap._kernels.bits import sweep_bits, sweep_bits_alone
 
     n_bits = len(V) if n_bits is None else n_bits
+    chosen = np.arange(blocks.n_spins) if sites is None else sites
+    if not len(chosen):
+        return V.copy(), V[:n_bits].copy()
     n_samples, n_spins = blocks.n_samples, blocks.n_spins
     padded = -(-n_samples // _BLOCK) * _BLOCK
-    X = np.clip(X, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
+    if np.abs(X).max() > LARGEST_COEFFICIENT:
+        X, toward = np.clip(X, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT), None
     minus = np.ones((n_bits, padded), dtype=np.float32)
     minus[:, :n_samples] = np.exp(-2 * X[:, :n_bits].T)
     plus = 1 / minus
-    against = _against(blocks, X[:, :n_bits])
+    against = _against(blocks, X[:, :n_bits], toward)
     uniform = np.full((n_bits, n_spins), 0.5, dtype=np.float32)
     if rng is not None:
         uniform = rng.random((n_bits, n_spins), dtype=np.float32)
     V, m = V.copy(), V[:n_bits].copy()
-    chosen = np.arange(n_spins) if sites is None else sites
     step = max(1, _ENTRIES // padded)
     for first in range(0, len(chosen), step):
         some = chosen[first : first + step]
@@ -94,13 +100,14 @@ def sweep(
     return V, m
 
 
-def _against(blocks: Blocks, X: F32) -> F32:
+def _against(blocks: Blocks, X: F32, toward: F32 | None) -> F32:
     """Return Σ of x over the samples whose spin is -1, shape (k, n_spins)."""
-    toward = blocks.transposed_dot(X)
+    if toward is None:
+        toward = blocks.transposed_dot(X)
     if blocks.complete:
         total = X.sum(axis=0, dtype=np.float64)[:, None]
     else:
-        total = blocks.sum(lambda rows: X[rows].T @ np.square(blocks.block(rows)))
+        total = blocks.sum(lambda S, x: x.T @ np.square(S), X)
     result: F32 = ((total - toward) / 2).astype(np.float32)
     return result
 

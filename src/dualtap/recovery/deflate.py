@@ -9,9 +9,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from dualtap._namespace import namespace, to_numpy
 from dualtap._threads import one_blas_thread, parallel_map
-from dualtap.couplings import Couplings, DeflatedCouplings, FloatArray, HebbianCouplings
-from dualtap.metrics import scores
+from dualtap.couplings import (
+    Couplings,
+    DeflatedCouplings,
+    FloatArray,
+    GramCouplings,
+    HebbianCouplings,
+)
 from dualtap.recovery.starts import random_students, spectral_student
 from dualtap.schemes import TAP
 from dualtap.solve import Solution, join, solve
@@ -50,14 +56,17 @@ class Students:
     tol: float = 1e-3
     max_iter: int = 200
 
-    def run(self, couplings: Couplings, rng: np.random.Generator) -> Solution:
+    def run(self, J: DeflatedCouplings, rng: np.random.Generator) -> Solution:
         """Start the students and iterate TAP until each is done."""
-        m = random_students(self.n_students, couplings.n_spins, rng)
+        m = random_students(self.n_students, J.n_spins, rng)
+        in_passes = isinstance(J.base, GramCouplings)
         if self.start == "spectral":
             with one_blas_thread():
-                m[:1] = spectral_student(couplings, rng)
+                m[:1] = spectral_student(J, rng, in_passes=in_passes)
+        if isinstance(J.base, GramCouplings):  # a pass over the samples is for all students
+            return self._solve(J, J.base.samples.place(m))
         groups = [m[first : first + GROUP] for first in range(0, len(m), GROUP)]
-        return join(parallel_map(partial(self._solve, couplings), groups))
+        return join(parallel_map(partial(self._solve, J), groups))
 
     def _solve(self, couplings: Couplings, start: FloatArray) -> Solution:
         tap = TAP(couplings, self.beta)
@@ -84,7 +93,10 @@ def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
 
 
 def deflate(
-    base: HebbianCouplings, students: Students, gamma: float | None, rng: np.random.Generator
+    base: HebbianCouplings | GramCouplings,
+    students: Students,
+    gamma: float | None,
+    rng: np.random.Generator,
 ) -> Iterator[Step]:
     r"""Yield one pattern a round, for ever.
 
@@ -94,7 +106,7 @@ def deflate(
 
     Parameters
     ----------
-    base : HebbianCouplings
+    base : HebbianCouplings or GramCouplings
         J⁰, of the samples.
     students : Students
     gamma : float or None
@@ -120,14 +132,13 @@ def deflate(
     gammas: list[float] = []
     while True:
         J = DeflatedCouplings(base, directions, np.array(gammas))
-        step = _round(base, J, students, gamma, rng)
+        step = _round(J, students, gamma, rng)
         directions = np.vstack([directions, step.m])
         gammas.append(step.gamma)
         yield step
 
 
 def _round(
-    base: HebbianCouplings,
     J: DeflatedCouplings,
     students: Students,
     gamma: float | None,
@@ -138,9 +149,11 @@ def _round(
     any_converged = bool(solution.converged.any())
     eligible = solution.converged | (not any_converged)
     with one_blas_thread():  # students may differ in their last bits only: choose the same one
-        score = scores(base.vectors, solution.magnetizations)
+        students_m = solution.magnetizations
+        products = namespace(students_m).vecdot(students_m, J.base.dot(students_m))
+        score = J.n_spins * to_numpy(products).astype(np.float64)
         best = int(np.argmax(np.where(eligible, score, -np.inf)))
-        m = solution.magnetizations[best].copy()  # a view would keep all students alive
+        m = np.array(to_numpy(students_m[best, :]))  # a view would keep all students alive
         explained, rayleigh_gamma = rayleigh(J, m)
     return Step(
         m=m,

@@ -12,10 +12,11 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from dualtap._namespace import is_foreign, origin
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import validated_spins
-from dualtap.couplings import HebbianCouplings
+from dualtap.couplings import GramCouplings, HebbianCouplings
 from dualtap.recovery.deflate import Step, Students, deflate
 from dualtap.recovery.history import History, signs
 from dualtap.recovery.joint import Regime, Task, near_one_pattern, recover
@@ -24,8 +25,11 @@ from dualtap.recovery.reasons import reason
 from dualtap.recovery.rotate import binary
 from dualtap.recovery.starts import Start
 from dualtap.recovery.stopping import kink
-from dualtap.recovery.temperature import fit_beta
-from dualtap.spins import Spins
+from dualtap.recovery.temperature import enough, fit_beta
+from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.cluster import blocks_of
+
+Base = HebbianCouplings | GramCouplings
 
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
 _BETA_ROUNDS = 4
@@ -105,6 +109,8 @@ class DualTAP(LearnedPatterns):
         Why that many patterns.
     spectrum_ : array
         Leading squared singular values of the samples, over the edge of noise.
+    n_passes_ : float
+        How often the samples were gone over, reading X included unless it was read before.
     history_ : History
         Deflation only.
     n_iter_ : int
@@ -211,18 +217,22 @@ class DualTAP(LearnedPatterns):
         self
         """
         spins = validated_spins(self, X, reset=True)
+        where = origin(X)
+        before = spins.reads.entries - (0 if isinstance(X, Spins) else spins.n_entries)
         rng = as_generator(self.random_state)
         if self.scheme == "joint":
-            self._fit_joint(spins, rng)
+            self._fit_joint(spins, where, rng)
         else:
-            self._fit_by_deflation(spins, rng)
-        self._learn_assignments(spins)
+            self._fit_by_deflation(spins, where, rng)
+        self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         return self
 
-    def _fit_joint(self, spins: Spins, rng: np.random.Generator) -> None:
+    def _fit_joint(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover all patterns together and order them by the samples nearest to them."""
         with progress("patterns", None, bool(self.verbose)):
-            found = recover(Task(spins, rng, self.n_patterns, self.beta, self.start, self.effort))
+            found = recover(
+                Task(spins, rng, self.n_patterns, self.beta, self.start, self.effort, where)
+            )
         self.patterns_, self.n_patterns_ = signs(found.m), len(found.m)
         nearest = self._assign(spins)
         n_labels = len(found.m) + 1
@@ -230,6 +240,7 @@ class DualTAP(LearnedPatterns):
         # The sign of a pattern is free: most of its samples are to have it.
         balance = np.bincount(nearest.label + 1, nearest.sign, minlength=n_labels)[1:]
         sign = binary(balance)
+        self._learn_assignments(nearest.renamed(order))
         self.magnetizations_ = (sign[:, None] * found.m)[order]
         self.patterns_ = signs(self.magnetizations_)
         self.beta_ = float(found.beta)
@@ -246,9 +257,13 @@ class DualTAP(LearnedPatterns):
             by_length=found.by_length,
         )
 
-    def _fit_by_deflation(self, spins: Spins, rng: np.random.Generator) -> None:
+    def _fit_by_deflation(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover one pattern a round."""
-        base = HebbianCouplings(spins.values)
+        base: Base
+        if isinstance(spins, DenseSpins) and not is_foreign(where):
+            base = HebbianCouplings(spins.values)
+        else:
+            base = GramCouplings(blocks_of(spins, where=where))
         self.fields_ = np.zeros(spins.n_spins)
         self.reason_ = (
             "as many as were asked for"
@@ -256,9 +271,10 @@ class DualTAP(LearnedPatterns):
             else "the likelihood has its kink"
         )
         if self.beta is not None:
-            self._recover(base, float(self.beta), rng)
+            self._recover(spins, base, float(self.beta), rng)
         else:
             self._recover_with_beta(spins, base, rng)
+        self._learn_assignments(self._assign(spins))
         if near_one_pattern(self._overlaps(spins)):
             self.regime_ = str(Regime.CLUSTERED)
         else:
@@ -272,23 +288,20 @@ class DualTAP(LearnedPatterns):
                 stacklevel=4,  # past scikit-learn's wrapper, to the caller of fit
             )
 
-    def _recover_with_beta(
-        self, spins: Spins, base: HebbianCouplings, rng: np.random.Generator
-    ) -> None:
+    def _recover_with_beta(self, spins: Spins, base: Base, rng: np.random.Generator) -> None:
         """Fit patterns at a β, then β to the patterns, until β stays where it is."""
         beta = _FIRST_BETA
         for _ in range(_BETA_ROUNDS):
-            self._recover(base, beta, rng)
-            fitted = fit_beta(spins.values, self.patterns_)
+            self._recover(spins, base, beta, rng)
+            fitted = fit_beta(enough(spins), self.patterns_)
             settled = abs(fitted - beta) <= _BETA_TOLERANCE * beta
             self.beta_ = beta = fitted
             if settled:
                 return
 
-    def _recover(self, base: HebbianCouplings, beta: float, rng: np.random.Generator) -> None:
+    def _recover(self, spins: Spins, base: Base, beta: float, rng: np.random.Generator) -> None:
         """Run the rounds and set what they teach."""
-        n_samples = len(base.vectors)
-        gamma = None if self.n_patterns is None else n_samples / self.n_patterns
+        gamma = None if self.n_patterns is None else spins.n_samples / self.n_patterns
         n_students = self.n_students or max(25, -(-5 * (self.n_patterns or 0) // 4))
         start: Literal["random", "spectral"] = "random" if self.start == "random" else "spectral"
         rounds = deflate(
@@ -307,6 +320,8 @@ class DualTAP(LearnedPatterns):
                     break
         n_kept = self._n_kept(steps)
         self.history_ = History.from_steps(steps)
+        if isinstance(base, HebbianCouplings):  # which does not count; two are for the choice
+            spins.reads.add(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
         self.magnetizations_ = self.history_.magnetizations[:n_kept]
         self.patterns_ = signs(self.magnetizations_)
         self.n_patterns_ = n_kept

@@ -11,12 +11,13 @@ straightens it.
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks
 
 F64 = NDArray[np.float64]
 _NEAR_ZERO = np.float32(1e-4)
@@ -60,7 +61,7 @@ def start_factors(blocks: Blocks, V: F32) -> Factors:
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.factors import start_factors
     >>> S = np.array([[1, 1, -1, -1], [-1, -1, 1, 1]])
     >>> start_factors(Blocks(as_spins(S)), S[:1].astype(np.float32)).X.ravel().round(2)
@@ -101,7 +102,7 @@ def iterate(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.factors import iterate, start_factors
     >>> teacher = HopfieldModel.random(200, 2, beta=2.0, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(100, random_state=1)))
@@ -119,12 +120,8 @@ def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> 
     V, b, prior = factors.V, factors.fields, factors.prior
     n_samples, k = factors.X.shape
     kappa, Q, PQ = _common_axes((V @ V.T).astype(np.float64), prior)
-    X = factors.X.copy()
-
-    def update(rows: slice) -> _Statistics:
-        return _block_step(blocks, rows, X, V, b, kappa, Q, PQ)
-
-    total = blocks.sum(update, _added)
+    update = partial(_block_step, V=V, b=b, axes=(kappa, Q, PQ), complete=blocks.complete)
+    X, total = blocks.map_sum(update, factors.X, add=_added)
     C = (Q * (total.posterior / n_samples)) @ Q.T
     n_observed = float(blocks.n_observed.sum())
     curvature, response = total.curvature / n_observed, total.response / n_observed
@@ -168,23 +165,22 @@ def _field_step(b: F32, residual: F32, weight: float) -> F32:
 
 
 def _block_step(
-    blocks: Blocks, rows: slice, X: F32, V: F32, b: F32, kappa: F64, Q: F64, PQ: F64
-) -> _Statistics:
-    """Move the coefficients of a block in place and return its statistics."""
-    S = blocks.block(rows)
-    T, curvature = _response(S, X[rows] @ V + b, blocks.complete)
+    S: F32, x: F32, *, V: F32, b: F32, axes: tuple[F64, F64, F64], complete: bool
+) -> tuple[F32, _Statistics]:
+    """Return the coefficients of a block after a step, and its statistics there."""
+    kappa, Q, PQ = axes
+    T, curvature = _response(S, x @ V + b, complete)
     response = np.square(S).sum(axis=1) - np.square(T).sum(axis=1)
-    n = blocks.n_spins
+    n = S.shape[1]
     step = curvature.sum(axis=1)[:, None] / n * kappa + 1
-    force = (S - T) @ V.T @ Q - X[rows] @ PQ
-    X[rows] += ((force / step) @ Q.T).astype(np.float32)
+    force = (S - T) @ V.T @ Q - x @ PQ
+    x = x + ((force / step) @ Q.T).astype(np.float32)
     posterior = (1 / (response[:, None] / n * kappa + 1)).sum(axis=0)
-    x = X[rows]
     theta = x @ V
     strength = float(np.square(theta).sum(dtype=np.float64))
-    T, curvature = _response(S, theta + b, blocks.complete)
+    T, curvature = _response(S, theta + b, complete)
     R = S - T
-    return _Statistics(
+    return x, _Statistics(
         XX=(x.T @ x).astype(np.float64),
         posterior=posterior,
         gradient=x.T @ R,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from dualtap._threads import one_blas_thread
 from dualtap.recovery.biased import description_gain, recover_biased
 from dualtap.recovery.bits import sweep
-from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors
 from dualtap.recovery.posterior import (
     Posterior,
     coefficients,
     confidence_in_space,
+    overlaps_of,
     strong_field_posterior,
     weak_field_posterior,
 )
@@ -27,14 +27,21 @@ from dualtap.recovery.search import fill, search
 from dualtap.recovery.space import marginals_explained, pattern_space, static_fields
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.starts import Start
-from dualtap.recovery.temperature import best_temperature, fit_beta, fit_fields, spectral_beta
-from dualtap.spins import DenseSpins, Spins
+from dualtap.recovery.temperature import (
+    best_temperature,
+    enough,
+    fit_beta,
+    fit_fields,
+    spectral_beta,
+)
+from dualtap.spins import Spins
+from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.cluster import blocks_of
 from dualtap.spins.storage import CHUNK
 
 WEAK = 0.2
 """Share of the variance that signals explain below which fields are weak: tanh θ is nearly θ."""
 
-_ENOUGH_ENTRIES = 2**24
 _ENOUGH_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""
 
@@ -84,6 +91,8 @@ class Task:
     beta: float | None = None
     start: Start = "auto"
     effort: int = 1
+    where: Any = None
+    """An array of another library, where products are to be made."""
 
     def fit_beta(self, Z: F32, fields: NDArray[np.floating]) -> float:
         """Return β, given or by maximum pseudo-likelihood over samples that lean on patterns."""
@@ -97,14 +106,8 @@ class Task:
 
     @cached_property
     def some(self) -> NDArray[np.int8]:
-        """Samples that temperature and fields are fitted to: all, or so many that more add nothing.
-
-        Sixteen million spins pin a temperature down to a part in a thousand.
-        """
-        n_samples, n_spins = self.spins.shape
-        if isinstance(self.spins, DenseSpins):
-            return self.spins.values
-        return self.spins.some(min(n_samples, max(_ENOUGH_ENTRIES // n_spins, 256))).values
+        """Samples that temperature and fields are fitted to."""
+        return enough(self.spins)
 
 
 def recover(task: Task) -> Recovery:
@@ -120,7 +123,7 @@ def recover(task: Task) -> Recovery:
     >>> len(result.m), round(result.beta, 1)
     (3, 2.0)
     """
-    blocks = Blocks(task.spins)
+    blocks = blocks_of(task.spins, where=task.where)
     with one_blas_thread():
         some = blocks if blocks.dense is not None else blocks.some(_ENOUGH_SAMPLES)
         whole = spectrum(some, task.rng, task.n_patterns or 1)
@@ -236,17 +239,20 @@ def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     Z = _likeliest_patterns(blocks, whole, factors, task)
     if not len(Z):
         return _nothing(blocks, whole, task)
-    Z, fields, beta = _with_fields(blocks, Z, task)
+    overlaps = overlaps_of(blocks, Z)
+    kept, fields, beta = _with_fields(blocks, Z, overlaps, task)
+    Z, overlaps = Z[kept], overlaps[:, kept]
     if not len(Z):
         return _nothing(blocks, whole, task)
-    if not near_one_pattern(blocks.dot(Z) / blocks.n_observed[:, None]):
+    if not near_one_pattern(overlaps):
         m = confidence_in_space(Z, row_basis(factors.V))
         return Recovery(
             m, _corrected_beta(blocks, Z, beta, fields, task), fields, whole, Regime.MIXED
         )
     if task.n_patterns is None:
-        Z = _supported(blocks, Z)
-    posterior = strong_field_posterior(blocks, Z, beta, fields, task.rng)
+        kept = _supported(blocks, overlaps)
+        Z, overlaps = Z[kept], overlaps[:, kept]
+    posterior = strong_field_posterior(blocks, Z, beta, fields, task.rng, overlaps)
     if posterior.drawn:
         posterior = _never_worse(blocks, posterior, Z, beta, fields, task)
         beta = task.fit_beta(posterior.Z, fields)
@@ -281,34 +287,39 @@ def _likeliest_patterns(blocks: Blocks, whole: Spectrum, factors: Factors, task:
     return best
 
 
-def _with_fields(blocks: Blocks, Z: F32, task: Task) -> tuple[F32, F32, float]:
-    """Fit site fields if patterns leave the marginals unexplained and data are likelier so."""
+def _with_fields(
+    blocks: Blocks, Z: F32, overlaps: F32, task: Task
+) -> tuple[NDArray[np.bool_], F32, float]:
+    """Fit site fields if patterns leave the marginals unexplained and data are likelier so.
+
+    Returns which patterns are still needed, the fields, and β.
+    """
+    every = np.ones(len(Z), dtype=np.bool_)
     none = np.zeros(blocks.n_spins, dtype=np.float32)
     beta = task.fit_beta(Z, none)
-    X = coefficients(blocks, Z, beta)
-    if marginals_explained(blocks, Z, X):
-        return Z, none, beta
+    if marginals_explained(blocks, Z, np.float32(beta) * overlaps):
+        return every, none, beta
     fitted, fields = fit_fields(task.some, Z, task.beta)
     value = task.likelihood(Z, fields)
     if value < task.likelihood(Z, none) + _FIELD_GAIN:
-        return Z, none, beta
-    constant = _constant(X)
+        return every, none, beta
+    constant = _constant(overlaps)
     if task.n_patterns is None and constant.any():
         # Patterns that do nothing but shift the means are fields, if fields do as well.
         kept = Z[~constant]
         rest = kept if len(kept) else np.zeros_like(Z[:1])
         other, others = fit_fields(task.some, rest, task.beta)
         if task.likelihood(rest, others) > value - _FIELD_GAIN:
-            Z, fitted, fields = kept, other, others
-    return Z, fields.astype(np.float32), fitted
+            every, fitted, fields = ~constant, other, others
+    return every, fields.astype(np.float32), fitted
 
 
-def _supported(blocks: Blocks, Z: F32) -> F32:
-    """Return the patterns that more than one sample lies near to; one sample proves nothing."""
-    overlap = np.abs(blocks.dot(Z))
-    near = overlap.max(axis=1) > _CHANCE * np.sqrt(blocks.n_observed)
-    several = np.bincount(np.argmax(overlap, axis=1)[near], minlength=len(Z)) > 1
-    return Z[several] if several.any() else Z
+def _supported(blocks: Blocks, overlaps: F32) -> NDArray[np.bool_]:
+    """Return which patterns more than one sample lies near to; one sample proves nothing."""
+    size = np.abs(overlaps)
+    near = size.max(axis=1) > _CHANCE / np.sqrt(blocks.n_observed)
+    several = np.bincount(np.argmax(size, axis=1)[near], minlength=size.shape[1]) > 1
+    return several if several.any() else ~several
 
 
 def near_one_pattern(overlaps: NDArray[np.floating]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from dualtap.recovery.history import History
 from dualtap.recovery.joint import Regime
 from dualtap.recovery.reasons import distance, phase
 from dualtap.spins import Spins
+from dualtap.spins.cluster import blocks_of
 
 _SMALLEST_OVERLAP = 1e-3
 
@@ -37,6 +39,19 @@ class Assignment(NamedTuple):
     label: NDArray[np.int64]
     sign: NDArray[np.int64]
     overlap: NDArray[np.float64]
+
+    def renamed(self, order: NDArray[np.int64]) -> Assignment:
+        """Return the same with patterns in another order, the first of ``order`` first."""
+        place = np.full(len(order) + 1, -1)
+        place[order] = np.arange(len(order))
+        return self._replace(label=place[self.label])
+
+
+def _nearest(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the pattern of largest overlap with each sample, and N times that overlap."""
+    o = S @ zeta.T
+    label = np.argmax(np.abs(o), axis=1)
+    return np.column_stack([label, np.take_along_axis(o, label[:, None], axis=1)[:, 0]])
 
 
 class LearnedPatterns(
@@ -234,34 +249,26 @@ class LearnedPatterns(
         return self.patterns_, self.beta_, fields
 
     def _overlaps(self, spins: Spins) -> NDArray[np.float64]:
-        parts = [self._block_overlaps(spins, rows) for rows in spins.blocks()]
-        result: NDArray[np.float64] = np.concatenate(parts)
-        return result
-
-    def _block_overlaps(self, spins: Spins, rows: slice) -> NDArray[np.float64]:
-        products = spins.floats(rows) @ self.patterns_.T.astype(np.float32)
-        observed = np.maximum(spins.n_observed[rows], 1)
-        result: NDArray[np.float64] = products.astype(np.float64) / observed[:, None]
+        blocks = blocks_of(spins, held=False)
+        products = blocks.dot(self.patterns_.astype(np.float32))
+        result: NDArray[np.float64] = products.astype(np.float64) / blocks.n_observed[:, None]
         return result
 
     def _assign(self, spins: Spins) -> Assignment:
         if not self.n_patterns_:
             n = spins.n_samples
             return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n))
-        label = np.empty(spins.n_samples, dtype=np.int64)
-        chosen = np.empty(spins.n_samples)
-        for rows in spins.blocks():
-            o = self._block_overlaps(spins, rows)
-            label[rows] = np.argmax(np.abs(o), axis=1)
-            chosen[rows] = np.take_along_axis(o, label[rows, None], axis=1)[:, 0]
-        return Assignment(label, np.where(chosen < 0, -1, 1), np.abs(chosen))
+        blocks = blocks_of(spins, held=False)
+        nearest = blocks.map(partial(_nearest, zeta=self.patterns_.astype(np.float32)))
+        chosen = nearest[:, 1] / blocks.n_observed
+        sign = np.where(chosen < 0, -1, 1)
+        return Assignment(nearest[:, 0].astype(np.int64), sign, np.abs(chosen))
 
-    def _learn_assignments(self, spins: Spins) -> None:
-        """Set labels, shares and typical overlaps from the training samples."""
-        assignment = self._assign(spins)
+    def _learn_assignments(self, assignment: Assignment) -> None:
+        """Set labels, shares and typical overlaps from those of the training samples."""
         self.labels_ = assignment.label
         counts = np.bincount(self.labels_[self.labels_ >= 0], minlength=self.n_patterns_)
-        self.weights_ = counts / spins.n_samples
+        self.weights_ = counts / len(self.labels_)
         totals = np.bincount(
             self.labels_[self.labels_ >= 0],
             assignment.overlap[self.labels_ >= 0],

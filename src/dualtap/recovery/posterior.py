@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dualtap._namespace import to_numpy
 from dualtap.recovery.bits import sweep
-from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.rotate import binary, depth
 from dualtap.schemes.rank_tap import RankTAP, SitePosterior
 from dualtap.solve import solve
+from dualtap.spins.blocks import F32, Blocks
 
 _TOLERANCE = 3e-4
 _PRIOR_STEPS = 5  # the prior settles within these at given magnetizations
@@ -53,7 +54,7 @@ def weak_field_posterior(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.posterior import weak_field_posterior
     >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(600, random_state=1)))
@@ -66,12 +67,13 @@ def weak_field_posterior(
     t = np.tanh(fields)
     centred = blocks.minus(t) if t.any() else blocks
     tap = RankTAP(centred, len(Z), 1 - np.square(t), blocks.share)
-    start = (np.float32(0.9) * Z).reshape(1, -1)
+    start = blocks.place((np.float32(0.9) * Z).reshape(1, -1))
     m = solve(tap, start, damping="auto", tol=_TOLERANCE, max_iter=max_iter).magnetizations
     state = tap.init(m)
     for _ in range(_PRIOR_STEPS):
         state = tap.step(state)[0]._replace(m=m)
-    return _draw_sites(tap.sites(state), tap.D, m.reshape(Z.shape), rng)
+    F, L = tap.sites(state)
+    return _draw_sites(SitePosterior(to_numpy(F), L), tap.D, to_numpy(m).reshape(Z.shape), rng)
 
 
 def _draw_sites(sites: SitePosterior, D: F32, m: F32, rng: np.random.Generator) -> Posterior:
@@ -95,7 +97,12 @@ def _draw_sites(sites: SitePosterior, D: F32, m: F32, rng: np.random.Generator) 
 
 
 def strong_field_posterior(
-    blocks: Blocks, Z: F32, beta: float, fields: F32, rng: np.random.Generator
+    blocks: Blocks,
+    Z: F32,
+    beta: float,
+    fields: F32,
+    rng: np.random.Generator,
+    overlaps: F32 | None = None,
 ) -> Posterior:
     r"""Draw coefficients and bits in turn from the Hopfield posterior at β.
 
@@ -110,12 +117,14 @@ def strong_field_posterior(
     beta : float
     fields : array of shape (n_spins,)
     rng : Generator
+    overlaps : array of shape (n_samples, n_patterns), optional
+        Of the samples with Z, if they are known.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.posterior import strong_field_posterior
     >>> teacher = HopfieldModel.random(300, 2, beta=2.0, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(20, random_state=1)))
@@ -124,11 +133,12 @@ def strong_field_posterior(
     >>> bool((np.sign(m) == zeta).all())
     True
     """
-    X = coefficients(blocks, Z, beta)
+    X = np.float32(beta) * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
+    toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
-    doubtful = (blocks.transposed_dot(X) * Z).min(axis=0) < _BEYOND_DOUBT
+    doubtful = (toward * Z).min(axis=0) < _BEYOND_DOUBT
     doubtful |= fields.any()
-    Z, m = sweep(blocks, Z, X, fields, sites=np.flatnonzero(doubtful))
+    Z, m = sweep(blocks, Z, X, fields, sites=np.flatnonzero(doubtful), toward=toward)
     if float(np.mean(1 - np.abs(m))) < _CERTAIN:
         return Posterior(m, Z, drawn=False)
     total = np.zeros(m.shape)
@@ -141,10 +151,15 @@ def strong_field_posterior(
     return Posterior((total / _SWEEPS).astype(np.float32), Z)
 
 
+def overlaps_of(blocks: Blocks, Z: F32) -> F32:
+    """Return the overlaps of every sample with patterns, shape (n_samples, n_patterns)."""
+    result: F32 = (blocks.dot(Z) / blocks.n_observed[:, None]).astype(np.float32)
+    return result
+
+
 def coefficients(blocks: Blocks, Z: F32, beta: float) -> F32:
     """Return β times the overlaps of every sample, shape (n_samples, n_patterns)."""
-    result: F32 = (beta * blocks.dot(Z) / blocks.n_observed[:, None]).astype(np.float32)
-    return result
+    return np.float32(beta) * overlaps_of(blocks, Z)
 
 
 def confidence_in_space(Z: F32, u: F32) -> F32:

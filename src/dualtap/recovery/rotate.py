@@ -14,7 +14,7 @@ from scipy.linalg import null_space
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
-from dualtap.recovery.blocks import F32
+from dualtap.spins.blocks import F32
 
 _POLISH_ROUNDS = 50
 _DEEP = 0.9  # share of the greatest depth that a pattern reaches; a mixture of three has 3/4

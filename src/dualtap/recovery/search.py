@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.recovery.bits import sweep
-from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors, iterate
 from dualtap.recovery.rotate import (
     binary,
@@ -19,6 +18,7 @@ from dualtap.recovery.rotate import (
     unmixed,
 )
 from dualtap.recovery.starts import Start, candidates
+from dualtap.spins.blocks import F32, Blocks
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.factors import Factors, iterate, start_factors
 from dualtap.recovery.spectrum import (
     Spectrum,
@@ -17,6 +16,7 @@ from dualtap.recovery.spectrum import (
     leading,
     noise_edge,
 )
+from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
 
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
@@ -55,7 +55,7 @@ def pattern_space(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.space import pattern_space
     >>> from dualtap.recovery.spectrum import spectrum
     >>> X = HopfieldModel.random(300, 3, beta=1.2, random_state=0).sample(500, random_state=1)
@@ -89,17 +89,22 @@ def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int
     blocks = blocks.some(n_samples)
     complete = blocks.complete
 
-    def response(rows: slice, S: F32) -> F32:
-        T: F32 = np.tanh(X[rows] @ V + b)
+    def response(S: F32, x: F32) -> F32:
+        T: F32 = np.tanh(x @ V + b)
         return T if complete else T * (S != 0)
 
-    T = blocks.changed(response)
-    residual = blocks.changed(lambda rows, S: S - T.block(rows))
-    variance = blocks.changed(lambda rows, S: np.square(S) - np.square(T.block(rows)))
+    residual = blocks.changed(lambda S, x: S - response(S, x), X)
+    variance = blocks.changed(lambda S, x: np.square(S) - np.square(response(S, x)), X)
     W = balanced(residual, variance)
     values = _squared_singular_values(W, rng)
     t = deviates(values, W.sum_of_squares(), W.n_samples, W.n_spins, n_removed=len(V))
     return count_signals(t)
+
+
+def site_sums(blocks: Blocks) -> tuple[F32, F32]:
+    """Return the sum of every spin over the samples, and how often it was observed."""
+    total: F32 = blocks.sum(lambda S: np.array([S.sum(axis=0), np.square(S).sum(axis=0)]))
+    return total[0], total[1]
 
 
 def static_fields(blocks: Blocks) -> F32:
@@ -112,7 +117,7 @@ def static_fields(blocks: Blocks) -> F32:
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.space import static_fields
     >>> rng = np.random.default_rng(0)
     >>> b = rng.uniform(-0.5, 0.5, size=200)
@@ -120,8 +125,9 @@ def static_fields(blocks: Blocks) -> F32:
     >>> bool(np.corrcoef(b, static_fields(Blocks(as_spins(X))))[0, 1] > 0.98)
     True
     """
-    observed = np.maximum(blocks.sum(lambda rows: np.square(blocks.block(rows)).sum(axis=0)), 1)
-    mean = blocks.sum(lambda rows: blocks.block(rows).sum(axis=0)) / observed
+    total, observed = site_sums(blocks)
+    observed = np.maximum(observed, 1)
+    mean = total / observed
     signal = np.square(mean) - 1 / observed
     # Patterns that fluctuate move the mean as well, but by no more than noise does.
     significant = float((signal * observed).mean()) > 1 + 5 * np.sqrt(2 / blocks.n_spins)
@@ -134,18 +140,18 @@ def static_fields(blocks: Blocks) -> F32:
 
 def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
     """Test whether the mean of every spin is what vectors and coefficients make of it."""
+    complete = blocks.complete
 
-    def sums(rows: slice) -> F32:
-        S = blocks.block(rows)
-        T = X[rows] @ V
+    def sums(S: F32, x: F32) -> F32:
+        T = x @ V
         np.tanh(T, out=T)
-        if not blocks.complete:
+        if not complete:
             T *= S != 0
         # Nothing else of the size of a block is made: with many spins a block is large.
         squares = np.einsum("ai,ai->i", S, S) - np.einsum("ai,ai->i", T, T)
         return np.array([S.sum(axis=0) - T.sum(axis=0), squares])
 
-    residual, variance = blocks.sum(sums)
+    residual, variance = blocks.sum(sums, X)
     chi_square = float(np.mean(np.square(residual) / np.maximum(variance, 1e-3)))
     return bool(chi_square < 1 + 6 * np.sqrt(2 / blocks.n_spins))
 

@@ -7,12 +7,14 @@ law of Tracy and Widom. What lies above is signal.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
-from dualtap.recovery.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks
 
 LEVEL = 1.0
 """Tracy–Widom deviate above which data are not noise: coins exceed it in 3 to 4 % of data sets."""
@@ -22,7 +24,7 @@ NEXT_LEVEL = 2.0
 SMALL = 1200
 """Largest matrix whose spectrum is computed whole."""
 _FIRST_RANK = 64
-_SINKHORN_ROUNDS = 10
+_SINKHORN_ROUNDS, _BALANCED = 10, 1e-4
 _POWER_ITERATIONS, _OVERSAMPLING = 4, 10
 
 
@@ -133,27 +135,29 @@ def spectrum(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.spectrum import spectrum
     >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
     >>> spectrum(Blocks(as_spins(X)), np.random.default_rng(0)).n_signal
     4
     """
-    S = blocks if blocks.complete else balanced(blocks, blocks.changed(lambda _, s: np.square(s)))
+    S = blocks if blocks.complete else balanced(blocks, blocks.changed(np.square))
     if variance is not None:
         scale = (1 / np.sqrt(variance)).astype(np.float32)
-        S = S.changed(lambda _, s: s * scale)
+        S = S.changed(lambda s: s * scale)
     shape = S.n_samples, S.n_spins
     total = S.sum_of_squares()
     small = is_small(S)
     if small:
         values, left = all_values(S)
     else:
-        rank, most = max(_FIRST_RANK, 2 * n_least), min(shape)
-        values, vectors = leading(S, min(rank, most), rng)
+        rank, most = min(max(_FIRST_RANK, n_least), min(shape)), min(shape)
+        space = _grown(S, None, rank + _OVERSAMPLING, rng)
+        values, vectors = _ritz(space, rank)
         while count_signals(deviates(values, total, *shape)) == len(values) < most:
-            rank *= 2
-            values, vectors = leading(S, min(rank, most), rng)
+            # What is found stays: only as many directions again are iterated.
+            space, rank = _grown(S, space, rank, rng), min(2 * rank, most)
+            values, vectors = _ritz(space, rank)
     t = deviates(values, total, *shape)
     n_signal = count_signals(t)
     k = min(max(n_signal, n_least), len(values))
@@ -196,29 +200,32 @@ def balanced(residual: Blocks, variance: Blocks) -> Blocks:
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.spectrum import balanced
     >>> ones = Blocks(as_spins(np.ones((2, 2))))
     >>> size = np.array([[2.0], [4.0]], dtype=np.float32)
-    >>> residual = ones.changed(lambda rows, S: size[rows] * S)
-    >>> balanced(residual, ones.changed(lambda rows, S: size[rows] ** 2 * S)).dense
+    >>> residual = ones.changed(lambda S, a: a * S, size)
+    >>> balanced(residual, ones.changed(lambda S, a: a**2 * S, size)).dense
     array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
     n_rows, n_columns = residual.n_samples, residual.n_spins
-    row, column = np.ones(n_rows, np.float32), np.ones(n_columns, np.float32)
+    column = np.ones(n_columns, np.float32)
     tiny = np.float32(1e-6)
-
-    def balance_rows(rows: slice) -> F32:
-        D = variance.block(rows)
-        row[rows] = n_columns / np.maximum(D @ column, tiny * n_columns)
-        result: F32 = row[rows] @ D
-        return result
-
     for _ in range(_SINKHORN_ROUNDS):
-        column = n_rows / np.maximum(variance.sum(balance_rows), tiny * n_rows)
-    left, right = np.sqrt(row)[:, None], np.sqrt(column)
-    return residual.changed(lambda rows, S: S * left[rows] * right)
+        row, total = variance.map_sum(partial(_balanced_rows, column=column, tiny=tiny))
+        before, column = column, n_rows / np.maximum(total, tiny * n_rows)
+        if np.abs(column - before).max() < _BALANCED * np.abs(column).max():
+            break
+    right = np.sqrt(column)
+    return residual.changed(lambda S, left: S * left * right, np.sqrt(row)[:, None])
+
+
+def _balanced_rows(D: F32, column: F32, tiny: np.float32) -> tuple[F32, F32]:
+    """Return the scales that give the rows of a block unit variance, and what it adds to sites."""
+    n_columns = D.shape[1]
+    row: F32 = n_columns / np.maximum(D @ column, tiny * n_columns)
+    return row, row @ D
 
 
 def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
@@ -243,26 +250,63 @@ def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArra
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.spectrum import leading
     >>> s = np.array([[1, 1, -1], [1, 1, -1]])
     >>> leading(Blocks(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
     array([6.])
     """
-    width = min(rank + _OVERSAMPLING, blocks.n_samples, blocks.n_spins)
-    V: F32 = rng.standard_normal((width, blocks.n_spins), dtype=np.float32)
+    return _ritz(_grown(blocks, None, rank + _OVERSAMPLING, rng), rank)
+
+
+class _Space(NamedTuple):
+    """A space that the leading directions are looked for in."""
+
+    V: F32
+    """Orthonormal rows, shape (k, n_spins)."""
+    G: F32
+    """V SᵀS."""
+
+
+def _grown(blocks: Blocks, known: _Space | None, n_more: int, rng: np.random.Generator) -> _Space:
+    """Return a space with so many dimensions more, as long as there are any."""
+    n_known = 0 if known is None else len(known.V)
+    n_more = min(n_more, blocks.n_samples - n_known, blocks.n_spins - n_known)
+    V: F32 = rng.standard_normal((n_more, blocks.n_spins), dtype=np.float32)
     for _ in range(_POWER_ITERATIONS):
-        V = np.ascontiguousarray(np.linalg.qr(blocks.gram_dot(V).T)[0].T)
-    GV = blocks.gram_dot(V)
-    w, U = np.linalg.eigh((V @ GV.T).astype(np.float64))
+        V = _orthonormal(_apart(blocks.gram_dot(V), known))
+    G = blocks.gram_dot(V)
+    if known is None:
+        return _Space(V, G)
+    return _Space(np.concatenate([known.V, V]), np.concatenate([known.G, G]))
+
+
+def _apart(V: F32, known: _Space | None) -> F32:
+    """Return rows without their part in a known space."""
+    if known is not None:
+        for _ in range(2):  # once leaves the rounding errors of what was large
+            V -= (V @ known.V.T) @ known.V
+    return V
+
+
+def _ritz(space: _Space, rank: int) -> tuple[NDArray[np.float64], F32]:
+    """Return the largest squared singular values within a space, and their directions."""
+    w, U = np.linalg.eigh((space.V @ space.G.T).astype(np.float64))
     chosen = U[:, ::-1][:, :rank].T.astype(np.float32)
-    return np.maximum(w[::-1][:rank], 0), chosen @ V
+    return np.maximum(w[::-1][:rank], 0), chosen @ space.V
+
+
+def _orthonormal(G: F32) -> F32:
+    """Return orthonormal rows that span the rows of G, in its memory."""
+    # NumPy's QR works on copies in double precision, eight times as much.
+    Q: F32 = qr(G.T, mode="economic", overwrite_a=True, check_finite=False)[0].T
+    return np.ascontiguousarray(Q)
 
 
 def all_values(S: Blocks) -> tuple[NDArray[np.float64], F32]:
     """Return all squared singular values, the largest first, and vectors of the shorter side."""
     if S.n_spins <= S.n_samples:
-        G = S.sum(lambda rows: S.block(rows).T @ S.block(rows))
+        G = S.sum(lambda s: s.T @ s)
     else:
         assert S.dense is not None  # see is_small
         G = S.dense @ S.dense.T

@@ -6,16 +6,19 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from dualtap.couplings import Couplings, FloatArray
-from dualtap.recovery.blocks import F32, Blocks
 from dualtap.recovery.rotate import binary, row_basis, unmixed
+from dualtap.spins.blocks import F32, Blocks
 
 Start = Literal["auto", "spectral", "samples", "random"]
 
 _MOST_ROTATED = 80  # components that a rotation over a thousand sites can tell apart
+_BLOCK, _PASSES = 8, 6  # vectors that share a product, and products
 _TRIES = 4  # samples or random vectors for each dimension
+_SURELY = 5.0
 
 
 def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -60,8 +63,39 @@ def leading_eigenpair(couplings: Couplings, rng: np.random.Generator) -> tuple[f
     return float(values[0]), vectors[:, 0]
 
 
-def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArray:
+def eigenpair_in_passes(couplings: Couplings, rng: np.random.Generator) -> tuple[float, FloatArray]:
+    """Return the same from a few products of J with a block of vectors.
+
+    Lanczos would need one vector after the other, and a pass over the samples for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.starts import eigenpair_in_passes
+    >>> J = HebbianCouplings([[1, 1, -1], [1, 1, 1]])
+    >>> round(eigenpair_in_passes(J, np.random.default_rng(0))[0], 3)
+    1.333
+    """
+    n = couplings.n_spins
+    V = rng.standard_normal((min(_BLOCK, n), n)).astype(np.float32)
+    for _ in range(_PASSES):
+        V = np.ascontiguousarray(qr(couplings.dot(V).T, mode="economic")[0].T)
+    values, U = np.linalg.eigh((V @ couplings.dot(V).T).astype(np.float64))
+    return float(values[-1]), U[:, -1].astype(np.float32) @ V
+
+
+def spectral_student(
+    couplings: Couplings, rng: np.random.Generator, *, in_passes: bool = False
+) -> FloatArray:
     """Return the leading eigenvector of J, scaled to unit mean square and clipped to [-1, 1].
+
+    Parameters
+    ----------
+    couplings : Couplings
+    rng : Generator
+    in_passes : bool
+        Every product is a pass over samples that are not at hand: make few of them.
 
     Examples
     --------
@@ -72,7 +106,7 @@ def spectral_student(couplings: Couplings, rng: np.random.Generator) -> FloatArr
     >>> abs(spectral_student(J, np.random.default_rng(0))).round(3)
     array([[1., 1., 1., 1.]], dtype=float32)
     """
-    _, vector = leading_eigenpair(couplings, rng)
+    _, vector = (eigenpair_in_passes if in_passes else leading_eigenpair)(couplings, rng)
     m = np.sqrt(couplings.n_spins) * vector[None]
     clipped: FloatArray = np.clip(m, -1, 1).astype(couplings.dtype)
     return clipped
@@ -102,7 +136,7 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: 
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.blocks import Blocks
+    >>> from dualtap.spins.blocks import Blocks
     >>> from dualtap.recovery.starts import candidates
     >>> s = np.array([[1, 1, -1, -1]], dtype=np.float32)
     >>> none, rng = np.empty((0, 4), np.float32), np.random.default_rng(0)
@@ -119,12 +153,20 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: 
         contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
         parts += [unmixed(rest, int(rng.integers(2**31)), name) for name in contrasts]
     if start == "samples" or (start == "auto" and (len(Z) or len(rest) > _MOST_ROTATED)):
-        n = min(blocks.n_samples, _TRIES * len(u))
-        parts.append(least_explained(blocks, Z, n, rng) @ rest.T @ rest)
+        parts.append(least_explained(blocks, Z, _n_tried(len(u)), rng) @ rest.T @ rest)
     if start == "random":
         parts.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
     pool = np.concatenate(parts)
     return binary(pool)
+
+
+def _n_tried(k: int) -> int:
+    """Return how many samples are tried as candidates for k patterns.
+
+    Where nothing else is tried every pattern needs a sample near it: of k (log k + c) samples
+    none is missed but with probability e^-c.
+    """
+    return _TRIES * k if k <= _MOST_ROTATED else int(k * (np.log(k) + _SURELY))
 
 
 def least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:

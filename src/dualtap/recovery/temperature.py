@@ -10,15 +10,33 @@ from scipy.optimize import minimize_scalar
 
 from dualtap.hopfield import as_fields
 from dualtap.metrics import aligned_fields, field_blocks
-from dualtap.spins import Spins
+from dualtap.spins import DenseSpins, Spins
 
 BETA_RANGE = 0.01, 50.0
 """Where β is looked for; data without a single misaligned spin push it to the upper end."""
 
+_ENOUGH_ENTRIES = 2**24
 _BINS = 8192
 _NEWTON_STEPS = 30
 _SETTLED = 1e-3
 _MAX_ENTRIES = 2_000_000  # used with fields: at β = 2 they pin it down to a part in a thousand
+
+
+def enough(spins: Spins) -> NDArray[np.int8]:
+    """Return all samples, or so many of large data that more would add nothing.
+
+    Sixteen million spins pin a temperature down to a part in a thousand.
+
+    Examples
+    --------
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.temperature import enough
+    >>> enough(as_spins([[0, 1], [1, 1]])).shape
+    (2, 2)
+    """
+    if isinstance(spins, DenseSpins):
+        return spins.values
+    return spins.some(max(_ENOUGH_ENTRIES // spins.n_spins, 256)).values
 
 
 def fit_beta(X: ArrayLike, patterns: ArrayLike, fields: ArrayLike | None = None) -> float:

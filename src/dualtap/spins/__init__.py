@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualtap.spins.builder import SpinsBuilder
+from dualtap.spins.cluster import dask_spins, is_dask_array
 from dualtap.spins.numbers import chunks
 from dualtap.spins.storage import CHUNK, DenseSpins, PackedSpins, Spins, SpinSummary
 
@@ -26,8 +27,10 @@ def as_spins(X: Any, *, zero_is_missing: bool = False) -> Spins:
     ----------
     X : array-like of shape (n_samples, n_spins)
         Boolean, integer, floating, or objects that are numbers or None: an array, also masked or
-        memory-mapped, a DataFrame of pandas or polars, a PyArrow table, a SciPy sparse matrix
-        (what it does not store is 0).
+        memory-mapped, a tensor of PyTorch or any array that follows the array API standard (it
+        is brought to the host), a DataFrame of pandas or polars, a PyArrow table, a SciPy sparse
+        matrix (what it does not store is 0), a Dask array (packed on the workers of the present
+        client).
     zero_is_missing : bool
         The data are -1/+1 and 0 marks a missing entry. Without it a matrix that holds -1, 0 and
         +1 is refused, because 0 could mean anything.
@@ -55,6 +58,8 @@ def as_spins(X: Any, *, zero_is_missing: bool = False) -> Spins:
     """
     if isinstance(X, Spins):
         return X
+    if is_dask_array(X):
+        return dask_spins(X, zero_is_missing=zero_is_missing)
     builder = SpinsBuilder(zero_is_missing=zero_is_missing, n_samples=_length(X))
     for block in chunks(X, CHUNK):
         builder.add(block)

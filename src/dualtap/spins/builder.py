@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +21,56 @@ _SLAB = 2**24
 """Bytes taken at a time where the number of samples is not known."""
 
 
+@dataclass
+class Seen:
+    """The values that samples hold, which decide how they are read.
+
+    Attributes
+    ----------
+    zero_is_missing : bool
+    boolean : bool
+        All of them are of boolean type.
+    first : dict
+        Row and column of the first 0 and the first -1.
+    any_observed : bool
+    """
+
+    zero_is_missing: bool = False
+    boolean: bool = True
+    first: dict[int, tuple[int, int]] = field(default_factory=dict)
+    any_observed: bool = False
+
+    def encoding(self) -> Encoding:
+        """Return the encoding, or say that there are three values."""
+        if self.boolean:
+            return "boolean"
+        if self.zero_is_missing or 0 not in self.first:
+            return "-1/+1"
+        if -1 in self.first:
+            row, column = self.first[0]
+            raise ValueError(
+                f"X holds -1, 0 and +1 (the first 0 at row {row}, column {column}); "
+                "pass zero_is_missing=True if 0 marks a missing entry"
+            )
+        return "0/1"
+
+    def also(self, later: Seen) -> Seen:
+        """Return what these samples and later ones hold together."""
+        return Seen(
+            self.zero_is_missing,
+            self.boolean and later.boolean,
+            later.first | self.first,
+            self.any_observed or later.any_observed,
+        )
+
+    def checked(self, n_samples: int, n_spins: int) -> Encoding:
+        """Return the encoding of data of this shape, or say why they are no data."""
+        _check_shape(n_samples, n_spins)
+        if not self.any_observed:
+            raise ValueError("X has no observed entry: every value is missing")
+        return self.encoding()
+
+
 class SpinsBuilder:
     """Collect samples block by block; one bit a spin is kept once there are many.
 
@@ -29,6 +82,12 @@ class SpinsBuilder:
         The data are -1/+1 and 0 marks a missing entry.
     n_samples : int, optional
         If known, memory is taken once.
+    first_row : int
+        Number of the first sample, for messages.
+
+    Attributes
+    ----------
+    seen : Seen
 
     Examples
     --------
@@ -42,13 +101,12 @@ class SpinsBuilder:
            [ 1,  1]], dtype=int8)
     """
 
-    def __init__(self, *, zero_is_missing: bool = False, n_samples: int | None = None) -> None:
-        self._zero_is_missing = zero_is_missing
-        self._expected = n_samples
+    def __init__(
+        self, *, zero_is_missing: bool = False, n_samples: int | None = None, first_row: int = 0
+    ) -> None:
+        self.seen = Seen(zero_is_missing)
+        self._first_row, self._expected = first_row, n_samples
         self._n_samples, self._n_spins = 0, -1
-        self._boolean = True
-        self._first: dict[int, tuple[int, int]] = {}
-        self._any_observed = False
         self._values: list[NDArray[np.int8]] | None = []
         self._bits, self._observed = _Rows(n_samples), _Rows(n_samples)
 
@@ -60,7 +118,7 @@ class SpinsBuilder:
         chunk : array-like of shape (n, n_spins)
             Boolean, integer, floating, or objects that are numbers or None.
         """
-        array = numbers(chunk, self._n_samples)
+        array = numbers(chunk, self._row)
         if array.ndim != 2:
             raise ValueError(
                 f"Expected 2D array, got {array.ndim}D array instead: X must have shape "
@@ -68,35 +126,49 @@ class SpinsBuilder:
             )
         if self._n_spins not in (-1, array.shape[1]):
             raise ValueError(
-                f"X has {array.shape[1]} values in row {self._n_samples}, "
+                f"X has {array.shape[1]} values in row {self._row}, "
                 f"and {self._n_spins} in the rows before"
             )
         self._n_spins = array.shape[1]
         up, missing = self._read(array)
-        self._any_observed |= missing is None or not missing.all()
+        self.seen.any_observed |= missing is None or not missing.all()
         self._n_samples += len(array)
         self._keep(up, missing)
 
     def finish(self, *, transpose: bool = False) -> Spins:
         """Return what was collected, with samples and spins exchanged if ``transpose``."""
         shape = self._n_samples, max(self._n_spins, 0)
-        _check_shape(*(shape[::-1] if transpose else shape))
-        if not self._any_observed:
-            raise ValueError("X has no observed entry: every value is missing")
-        encoding = self._encoding()
+        encoding = self.seen.checked(*(shape[::-1] if transpose else shape))
         if self._values is not None:
             values = self._values[0] if len(self._values) == 1 else np.concatenate(self._values)
             return DenseSpins(values.T if transpose else values, encoding)
-        observed = self._observed.finish() if self._observed else None
-        spins = PackedSpins(self._bits.finish(), observed, self._n_spins, encoding)
+        spins = self._packed(encoding)
         return spins.transposed() if transpose else spins
+
+    def part(self) -> PackedSpins:
+        """Return what was collected as a part of larger data: packed, however little it is.
+
+        Whether all parts together are data, and how they are to be read, ``seen`` of all of them
+        will tell.
+        """
+        self._pack_values()
+        return self._packed(self.seen.encoding())
+
+    def _packed(self, encoding: Encoding) -> PackedSpins:
+        observed = self._observed.finish() if self._observed else None
+        return PackedSpins(self._bits.finish(), observed, self._n_spins, encoding)
+
+    @property
+    def _row(self) -> int:
+        """Number of the next sample."""
+        return self._first_row + self._n_samples
 
     def _read(self, array: NDArray[Any]) -> tuple[Mask, Mask | None]:
         """Return where spins are +1, and where they are missing; remember the values seen."""
         up: Mask = array == 1
         if array.dtype.kind == "b" or not array.size:
             return up, None
-        self._boolean = False
+        self.seen.boolean = False
         missing: Mask | None = None
         if array.dtype.kind == "f":
             missing = np.isnan(array)
@@ -108,20 +180,20 @@ class SpinsBuilder:
         if not (known.all() if missing is None else (known | missing).all()):
             raise self._third_value(array, known if missing is None else known | missing)
         for value, where in ((0, zero), (-1, minus)):
-            if value not in self._first and where.any():
+            if value not in self.seen.first and where.any():
                 row, column = divmod(int(np.argmax(where)), array.shape[1])
-                self._first[value] = self._n_samples + row, column
-        if not self._zero_is_missing:
-            self._encoding()  # says what is wrong at once, not after the whole file
+                self.seen.first[value] = self._row + row, column
+        if not self.seen.zero_is_missing:
+            self.seen.encoding()  # says what is wrong at once, not after the whole file
         elif zero.any():
             missing = zero if missing is None else zero | missing
         return up, missing
 
     def _seen_before(self, array: NDArray[Any]) -> bool:
         """Say, by three quick looks, that a block holds no other values than those before it."""
-        if self._zero_is_missing or len(self._first) != 1 or array.max() != 1:
+        if self.seen.zero_is_missing or len(self.seen.first) != 1 or array.max() != 1:
             return False
-        if 0 in self._first:
+        if 0 in self.seen.first:
             return bool(array.min() == 0) and array.dtype.kind in "iu"
         return bool(array.min() == -1) and array.dtype.kind in "iu" and bool(array.all())
 
@@ -129,22 +201,9 @@ class SpinsBuilder:
         row, column = divmod(int(np.argmin(known)), array.shape[1])
         value = array[row, column].item()
         if np.isinf(value):
-            place = f"row {self._n_samples + row}, column {column}"
+            place = f"row {self._row + row}, column {column}"
             return ValueError(f"X contains infinity, at {place}")
-        return third_value(value, self._n_samples + row, column)
-
-    def _encoding(self) -> Encoding:
-        if self._boolean:
-            return "boolean"
-        if self._zero_is_missing or 0 not in self._first:
-            return "-1/+1"
-        if -1 in self._first:
-            row, column = self._first[0]
-            raise ValueError(
-                f"X holds -1, 0 and +1 (the first 0 at row {row}, column {column}); "
-                "pass zero_is_missing=True if 0 marks a missing entry"
-            )
-        return "0/1"
+        return third_value(value, self._row + row, column)
 
     def _keep(self, up: Mask, missing: Mask | None) -> None:
         expected = max(self._expected or 0, self._n_samples)
@@ -154,10 +213,14 @@ class SpinsBuilder:
                 values[missing] = 0
             self._values.append(values)
             return
+        self._pack_values()
+        self._pack(up, missing)
+
+    def _pack_values(self) -> None:
+        """Go over from bytes to bits."""
         held, self._values = self._values or [], None
         for values in held:
             self._pack(values > 0, None if values.all() else values == 0)
-        self._pack(up, missing)
 
     def _pack(self, up: Mask, missing: Mask | None) -> None:
         n_before = self._bits.n_rows
@@ -173,23 +236,41 @@ class SpinsBuilder:
             self._observed.add(np.packbits(~missing, axis=1))
 
 
+def most_in_memory() -> int:
+    """Return how many bytes of packed spins are kept in memory: half of what the machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return 2**32
+
+
 class _Rows:
     """Rows of bytes, put together without holding them twice.
 
     They fill slabs: one of the size that was promised, then others large enough for their memory
-    to go back to the system when they are copied into one array and let go.
+    to go back to the system when they are copied into one array and let go. Rows that memory
+    cannot hold go to a temporary file without a name, which is mapped and ends with the array.
     """
 
     def __init__(self, expected: int | None) -> None:
         self._expected = expected
         self._slabs: list[NDArray[np.uint8]] = []
         self._free = 0  # rows, at the end of the last slab
+        self._file: IO[bytes] | None = None
         self.n_rows = 0
 
     def __bool__(self) -> bool:
         return self.n_rows > 0
 
     def add(self, rows: NDArray[np.uint8]) -> None:
+        n_rows = max(self._expected or 0, self.n_rows + len(rows))
+        if self._file is None and n_rows * rows.shape[1] > most_in_memory():
+            self._to_disk()
+        if self._file is not None:
+            self._file.write(np.ascontiguousarray(rows).data)
+            self.n_rows += len(rows)
+            self._width = rows.shape[1]
+            return
         while len(rows):
             if not self._free:
                 promised = 0 if self._slabs else self._expected or 0
@@ -203,6 +284,9 @@ class _Rows:
             rows = rows[n:]
 
     def finish(self) -> NDArray[np.uint8]:
+        if self._file is not None:
+            self._file.flush()
+            return np.memmap(self._file, np.uint8, "r", shape=(self.n_rows, self._width))
         slabs, self._slabs = self._slabs[::-1], []
         if len(slabs) == 1:
             return slabs[0][: self.n_rows]
@@ -213,6 +297,15 @@ class _Rows:
             result[first : first + len(part)] = part
             first += len(part)
         return result
+
+    def _to_disk(self) -> None:
+        """Write what there is to a file, and leave room for no more."""
+        file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the map of it)
+        left = self.n_rows
+        for slab in self._slabs:
+            file.write(slab[:left].data)
+            left -= min(left, len(slab))
+        self._slabs, self._free, self._file = [], 0, file
 
 
 def _check_shape(n_samples: int, n_spins: int) -> None:

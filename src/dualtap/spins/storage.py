@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dualtap.spins.numbers import give_back
 
 Encoding = Literal["-1/+1", "0/1", "boolean"]
 
@@ -54,6 +56,17 @@ class SpinSummary:
         )
 
 
+@dataclass
+class Reads:
+    """How many entries were read since the samples were taken in."""
+
+    entries: int = 0
+
+    def add(self, entries: int) -> None:
+        """Count some more."""
+        self.entries += entries
+
+
 class Spins(ABC):
     """A validated sample matrix, whatever way it is stored; make one with :func:`as_spins`.
 
@@ -64,16 +77,24 @@ class Spins(ABC):
     n_samples, n_spins : int
     values : array of shape (n_samples, n_spins), int8
         -1, +1, or 0 for a missing entry. Of packed spins it is made anew each time.
+    reads : Reads
+        Shared by samples taken from others.
     """
 
     encoding: Encoding
     n_samples: int
     n_spins: int
+    reads: Reads
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of samples M and number of spins N."""
         return self.n_samples, self.n_spins
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries, M N."""
+        return self.n_samples * self.n_spins
 
     def __len__(self) -> int:
         return self.n_samples
@@ -93,7 +114,7 @@ class Spins(ABC):
 
     @abstractmethod
     def take(self, samples: NDArray[np.int64]) -> Spins:
-        """Return chosen samples, stored the same way."""
+        """Return chosen samples, stored in this process."""
 
     @abstractmethod
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -131,11 +152,7 @@ class Spins(ABC):
     @cached_property
     def summary(self) -> SpinSummary:
         """Counts of missing entries, constant spins and duplicate samples."""
-        up, down = np.zeros(self.n_spins, dtype=bool), np.zeros(self.n_spins, dtype=bool)
-        for rows in self.blocks():
-            s = self.block(rows)
-            up |= (s == 1).any(axis=0)
-            down |= (s == -1).any(axis=0)
+        up, down = self._up_and_down()
         return SpinSummary(
             n_samples=self.n_samples,
             n_spins=self.n_spins,
@@ -144,6 +161,19 @@ class Spins(ABC):
             n_constant=int(np.count_nonzero(~(up & down))),
             n_duplicates=self._n_duplicates(),
         )
+
+    def begin_pass(self) -> None:
+        """Count a pass over all entries."""
+        self.reads.add(self.n_entries)
+
+    def _up_and_down(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which spins are ever +1, and which are ever -1."""
+        up, down = np.zeros(self.n_spins, dtype=bool), np.zeros(self.n_spins, dtype=bool)
+        for rows in self.blocks():
+            s = self.block(rows)
+            up |= (s == 1).any(axis=0)
+            down |= (s == -1).any(axis=0)
+        return up, down
 
     @abstractmethod
     def _n_duplicates(self) -> int: ...
@@ -166,9 +196,12 @@ class DenseSpins(Spins):
     array([2, 1])
     """
 
-    def __init__(self, values: NDArray[np.int8], encoding: Encoding) -> None:
+    def __init__(
+        self, values: NDArray[np.int8], encoding: Encoding, reads: Reads | None = None
+    ) -> None:
         self._values = np.ascontiguousarray(values)
         self.encoding = encoding
+        self.reads = reads or Reads()
         self.n_samples, self.n_spins = self._values.shape
 
     @property
@@ -186,7 +219,7 @@ class DenseSpins(Spins):
 
     def take(self, samples: NDArray[np.int64]) -> DenseSpins:
         """Return chosen samples."""
-        return DenseSpins(self._values[samples], self.encoding)
+        return DenseSpins(self._values[samples], self.encoding, self.reads)
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return chosen spins of all samples."""
@@ -228,9 +261,11 @@ class PackedSpins(Spins):
         observed: NDArray[np.uint8] | None,
         n_spins: int,
         encoding: Encoding,
+        reads: Reads | None = None,
     ) -> None:
         self._bits, self._observed = bits, observed
         self.encoding = encoding
+        self.reads = reads or Reads()
         self.n_samples, self.n_spins = len(bits), n_spins
 
     @property
@@ -240,23 +275,37 @@ class PackedSpins(Spins):
 
     def block(self, rows: slice) -> NDArray[np.int8]:
         """Return some samples as bytes."""
-        return self._unpacked(rows, _SIGNS)
+        return self._unpacked(rows, slice(0, self.n_spins), _SIGNS)
 
-    def floats(self, rows: slice) -> NDArray[np.float32]:
-        """Return some samples as single precision numbers."""
-        return self._unpacked(rows, _FLOAT_SIGNS)
+    def floats(self, rows: slice, sites: slice | None = None) -> NDArray[np.float32]:
+        """Return some samples as single precision numbers, all sites or a tile of them.
 
-    def _unpacked(self, rows: slice, table: NDArray[Any]) -> NDArray[Any]:
-        bits = self._bits[rows]
+        Parameters
+        ----------
+        rows : slice
+        sites : slice, optional
+            Starts at a multiple of eight.
+        """
+        return self._unpacked(rows, sites or slice(0, self.n_spins), _FLOAT_SIGNS)
+
+    def _unpacked(self, rows: slice, sites: slice, table: NDArray[Any]) -> NDArray[Any]:
+        tile = rows, slice(sites.start // 8, -(-sites.stop // 8))
+        bits = self._bits[tile]
         spins: NDArray[Any] = np.take(table, bits, axis=0).reshape(len(bits), -1)
         if self._observed is not None:
-            spins *= np.unpackbits(self._observed[rows], axis=1)
-        return spins[:, : self.n_spins]
+            spins *= np.unpackbits(self._observed[tile], axis=1)
+        return spins[:, : sites.stop - sites.start]
 
     def take(self, samples: NDArray[np.int64]) -> PackedSpins:
         """Return chosen samples, packed."""
         observed = None if self._observed is None else self._observed[samples]
-        return PackedSpins(self._bits[samples], observed, self.n_spins, self.encoding)
+        return PackedSpins(self._bits[samples], observed, self.n_spins, self.encoding, self.reads)
+
+    def begin_pass(self) -> None:
+        """Count a pass over all entries; what the last one read of a file leaves the memory."""
+        super().begin_pass()
+        for plane in (self._bits, self._observed):
+            give_back(plane)
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return chosen spins of all samples."""
@@ -292,6 +341,30 @@ class PackedSpins(Spins):
         if self._observed is None:
             return self.n_samples - _n_distinct(self._bits)
         return self.n_samples - _n_distinct(np.hstack([self._bits, self._observed]))
+
+
+def joined(parts: Sequence[PackedSpins]) -> PackedSpins:
+    """Return the samples of several parts, one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins.storage import PackedSpins, joined
+    >>> one = PackedSpins(np.array([[160]], dtype=np.uint8), None, 3, "0/1")
+    >>> joined([one, one]).shape
+    (2, 3)
+    """
+    bits = np.concatenate([part._bits for part in parts])
+    observed = None
+    if any(part._observed is not None for part in parts):
+        whole = np.packbits(np.ones((1, parts[0].n_spins), dtype=bool), axis=1)
+        observed = np.concatenate(
+            [
+                np.repeat(whole, len(part), axis=0) if part._observed is None else part._observed
+                for part in parts
+            ]
+        )
+    return PackedSpins(bits, observed, parts[0].n_spins, parts[0].encoding)
 
 
 def spread(n: int, k: int) -> NDArray[np.int64]:

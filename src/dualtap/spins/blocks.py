@@ -1,0 +1,283 @@
+"""Samples in blocks of rows: the unit of work of everything that passes over the data.
+
+Small data are held as floats; of larger ones a tile is unpacked when it is needed, which costs
+less than the products made with it. Blocks and tiles depend on the shape of the data alone and
+results are added in their order, so what is computed does not depend on the number of threads.
+
+A function that is applied to blocks takes the samples of one, and the same rows of whatever else
+there is a row a sample of. It knows nothing of where the samples are.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap._threads import n_threads, parallel_map
+from dualtap.spins.storage import DenseSpins, PackedSpins, Spins
+
+F32 = NDArray[np.float32]
+Rows = NDArray[Any]
+Add = Callable[[Any, Any], Any]
+
+_ENTRIES = 2**18
+"""Spins in a block: a megabyte in float32, which stays in the cache between two products,"""
+_ROWS = 64
+"""but not fewer samples than this: every block returns arrays of the size of the patterns."""
+_FEWEST_ROWS = 32
+"""Nor than this where it returns rows."""
+_FEWEST_GROUPS, _MOST_GROUPS, _GROUPED = 4, 8, 2**18
+"""Sums over blocks that are held at a time: the fewer, the longer they are."""
+_TILE = 512
+"""Samples and sites of a tile of packed spins, a megabyte as floats."""
+_HELD = 2**22
+"""Entries of S Vᵀ that are held between the two products of V SᵀS."""
+
+
+class _Change(NamedTuple):
+    """What is done to the samples of a block after unpacking them."""
+
+    function: Callable[..., F32]
+    arrays: tuple[Rows, ...]
+
+
+class Blocks:
+    """The sample matrix in float32, a block of rows at a time, in this process.
+
+    Parameters
+    ----------
+    spins : Spins
+    held : bool
+        Small data are held as floats; not worth it for a single pass.
+    workers : int, optional
+        Threads; as many as BLAS may use when not given.
+
+    Attributes
+    ----------
+    spins : Spins
+    dense : array of shape (n_samples, n_spins), float32, or None
+        All entries, ±1 and 0 for a missing one; None where they are unpacked tile by tile.
+    n_observed : array of shape (n_samples,)
+        Observed entries of each sample, at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.spins.blocks import Blocks
+    >>> blocks = Blocks(as_spins(np.ones((300, 5000))))
+    >>> blocks.map(lambda S: S.sum(axis=1)).shape, float(blocks.sum(lambda S: S.sum()))
+    ((300,), 1500000.0)
+    """
+
+    def __init__(self, spins: Spins, *, held: bool = True, workers: int | None = None) -> None:
+        self.spins = spins
+        self.dense: F32 | None = None
+        if held and isinstance(spins, DenseSpins):
+            self.dense = spins.values.astype(np.float32)
+        self._changes: tuple[_Change, ...] = ()
+        self.n_samples, self.n_spins = spins.shape
+        # As it is outside of any limit that callers set later.
+        self._workers = n_threads() if workers is None else workers
+        self._rows = _slices(self.n_samples, max(_ROWS, _ENTRIES // self.n_spins))
+        self.n_observed: NDArray[np.float64] = np.maximum(spins.n_observed, 1).astype(np.float64)
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is missing."""
+        return self.spins.complete
+
+    @property
+    def share(self) -> float:
+        """Share of the entries that were observed."""
+        return float(self.n_observed.mean() / self.n_spins)
+
+    def changed(self, function: Callable[..., F32], *arrays: Rows) -> Blocks:
+        """Return blocks whose samples are ``function(S, *rows of arrays)`` of these.
+
+        Parameters
+        ----------
+        function : callable
+        *arrays : arrays of shape (n_samples, ...)
+        """
+        if self.dense is None:
+            other = copy(self)
+            other._changes = (*self._changes, _Change(function, arrays))
+            return other
+        dense, result = self.dense, np.empty_like(self.dense)
+
+        def fill(rows: slice) -> None:
+            result[rows] = function(dense[rows], *_cut(arrays, rows))
+
+        parallel_map(fill, self._rows, self._workers)
+        other = copy(self)
+        other.dense = result
+        return other
+
+    def place(self, array: F32) -> Any:
+        """Return an array where products are made: here."""
+        return array
+
+    def minus(self, t: F32) -> Blocks:
+        """Return the same blocks with ``t``, one value a site, taken off the observed entries."""
+        if self.complete:
+            return self.changed(lambda S: S - t)
+        return self.changed(lambda S: S - t * (S != 0))
+
+    def some(self, n_samples: int) -> Blocks:
+        """Return the blocks of at most that many samples, evenly spread over all."""
+        if self.n_samples <= n_samples:
+            return self
+        return Blocks(self.spins.some(n_samples), workers=self._workers)
+
+    def map(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
+        """Return ``function(S, *rows of arrays)`` of every block, one after the other.
+
+        Parameters
+        ----------
+        function : callable
+            Returns an array with a row a sample.
+        *arrays : arrays of shape (n_samples, ...)
+        """
+        self.spins.begin_pass()
+        step = max(_FEWEST_ROWS, _ENTRIES // self.n_spins)
+        parts = parallel_map(
+            lambda rows: self._apply(function, rows, arrays),
+            _slices(self.n_samples, step),
+            self._workers,
+        )
+        return np.concatenate(parts)
+
+    def sum(self, function: Callable[..., Any], *arrays: Rows, add: Add = operator.iadd) -> Any:
+        """Return the sum of ``function(S, *rows of arrays)`` over the blocks.
+
+        Few of its terms are held at a time. The first of two summands is used up by ``add``.
+        """
+        self.spins.begin_pass()
+        n_groups = min(max(_GROUPED // self.n_spins, _FEWEST_GROUPS), _MOST_GROUPS)
+        groups = _slices(len(self._rows), -(-len(self._rows) // n_groups))
+
+        def total(group: slice) -> Any:
+            terms = (self._apply(function, rows, arrays) for rows in self._rows[group])
+            return _total(terms, add)
+
+        return _total(iter(parallel_map(total, groups, self._workers)), add)
+
+    def map_sum(
+        self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows, add: Add = operator.iadd
+    ) -> tuple[Rows, Any]:
+        """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
+
+        def both(*block: Any) -> tuple[list[Rows], Any]:
+            rows, term = function(*block)
+            return [rows], term
+
+        def add_both(a: Any, b: Any) -> Any:
+            return a[0] + b[0], add(a[1], b[1])
+
+        parts, total = self.sum(both, *arrays, add=add_both)
+        return np.concatenate(parts), total
+
+    def dot(self, V: F32) -> F32:
+        """Return S Vᵀ, shape (n_samples, len(V))."""
+        if self._tiled is None:
+            return self.map(lambda S: S @ V.T)
+        self.spins.begin_pass()
+        spins = self._tiled
+        return np.concatenate(
+            parallel_map(lambda r: _row_products(spins, r, V), self._row_tiles(), self._workers)
+        )
+
+    def transposed_dot(self, X: F32) -> F32:
+        """Return Xᵀ S, shape (X.shape[1], n_spins)."""
+        if self._tiled is None:
+            summed: F32 = self.sum(lambda S, x: x.T @ S, X)
+            return summed
+        self.spins.begin_pass()
+        result = np.zeros((X.shape[1], self.n_spins), dtype=np.float32)
+        self._add_site_products(result, X, self._row_tiles())
+        return result
+
+    def gram_dot(self, V: F32) -> F32:
+        """Return V SᵀS in one pass, shape (len(V), n_spins)."""
+        if self._tiled is None:
+            # The many samples as left factor: BLAS packs the few vectors, not the block.
+            summed: F32 = self.sum(lambda S: np.dot((S @ V.T).T, S))
+            return summed
+        self.spins.begin_pass()
+        spins, result = self._tiled, np.zeros((len(V), self.n_spins), dtype=np.float32)
+        tiles = self._row_tiles()
+        for group in _slices(len(tiles), max(1, _HELD // (_TILE * len(V)))):
+            some = tiles[group]
+            parts = parallel_map(lambda r: _row_products(spins, r, V), some, self._workers)
+            self._add_site_products(result, np.concatenate(parts), some)
+        return result
+
+    def sum_of_squares(self) -> float:
+        """Return the sum of all squared entries."""
+        if self.complete and not self._changes and self.dense is None:
+            return float(self.n_samples * self.n_spins)
+        return float(self.sum(lambda S: _square(S)))
+
+    @property
+    def _tiled(self) -> PackedSpins | None:
+        """The packed spins if they are multiplied as they are, else None."""
+        return self.spins if isinstance(self.spins, PackedSpins) and not self._changes else None
+
+    def _row_tiles(self) -> list[slice]:
+        return _slices(self.n_samples, _TILE)
+
+    def _add_site_products(self, result: F32, X: F32, row_tiles: list[slice]) -> None:
+        """Add Xᵀ S to ``result``, X belonging to the samples of some tiles that follow each other.
+
+        Every thread has sites of its own, so nothing but the result is held.
+        """
+        spins = self.spins
+        assert isinstance(spins, PackedSpins)
+        first = row_tiles[0].start
+
+        def add(sites: slice) -> None:
+            part = result[:, sites]
+            for rows in row_tiles:
+                x = X[rows.start - first : rows.stop - first]
+                part += np.dot(x.T, spins.floats(rows, sites))
+
+        parallel_map(add, _slices(self.n_spins, _TILE), self._workers)
+
+    def _apply(self, function: Callable[..., Any], rows: slice, arrays: tuple[Rows, ...]) -> Any:
+        S = self.spins.floats(rows) if self.dense is None else self.dense[rows]
+        for change in self._changes:
+            S = change.function(S, *_cut(change.arrays, rows))
+        return function(S, *_cut(arrays, rows))
+
+
+def _slices(n: int, step: int) -> list[slice]:
+    return [slice(k, min(k + step, n)) for k in range(0, n, step)]
+
+
+def _cut(arrays: tuple[Rows, ...], rows: slice) -> list[Rows]:
+    return [array[rows] for array in arrays]
+
+
+def _total(terms: Any, add: Add) -> Any:
+    result = next(terms)
+    for term in terms:
+        result = add(result, term)
+    return result
+
+
+def _row_products(spins: PackedSpins, rows: slice, V: F32) -> F32:
+    """Return S Vᵀ of a tile of samples, over one tile of sites after the other."""
+    result = np.zeros((rows.stop - rows.start, len(V)), dtype=np.float32)
+    for sites in _slices(spins.n_spins, _TILE):
+        result += spins.floats(rows, sites) @ V[:, sites].T
+    return result
+
+
+def _square(S: F32) -> float:
+    return float(np.einsum("ai,ai->", S, S, dtype=np.float64))

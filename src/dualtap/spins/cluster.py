@@ -1,0 +1,461 @@
+"""Samples on the workers of a Dask cluster, one bit a spin.
+
+Chunks of samples are packed where they are and stay there. A pass sends a function to all of them
+and brings back the sum of what it returns, added up along a tree of workers, or its rows. Whatever
+a lost worker held is made again from the array it came from; a pass that was lost with it is
+repeated.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import cached_property
+from hashlib import blake2b
+from operator import iadd, itemgetter
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap._namespace import is_foreign
+from dualtap.spins.blocks import F32, Add, Blocks, Rows
+from dualtap.spins.builder import Seen, SpinsBuilder
+from dualtap.spins.foreign import ForeignBlocks
+from dualtap.spins.storage import Encoding, PackedSpins, Reads, Spins, joined, spread
+
+T = TypeVar("T")
+
+_FAN_IN = 8
+"""Terms that one worker adds up at a time."""
+_ATTEMPTS = 5
+_LEAST_ENTRIES = 2**20
+"""Spins of a chunk; smaller ones are put together."""
+_FEW_ENTRIES = 2**27
+"""Samples that are brought here rather than left on the workers: 16 MB of them."""
+
+
+def blocks_of(spins: Spins, *, held: bool = True, where: Any = None) -> Blocks:
+    """Return the blocks of samples, wherever these are.
+
+    Parameters
+    ----------
+    spins : Spins
+    held : bool
+        Small data are held as floats; not worth it for a single pass.
+    where : array of any namespace, optional
+        Products are made where it is.
+
+    Examples
+    --------
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.spins.cluster import blocks_of
+    >>> float(blocks_of(as_spins([[1, 1, 0], [0, 1, 0]])).sum(lambda S: S.sum()))
+    0.0
+    """
+    if isinstance(spins, ClusterSpins):
+        return ClusterBlocks(spins)
+    return ForeignBlocks(spins, where) if is_foreign(where) else Blocks(spins, held=held)
+
+
+@contextmanager
+def connected(address: str, n_workers: int | None = None) -> Iterator[Any]:
+    """Give the client of a Dask cluster, which Dask and this package use until the end.
+
+    Parameters
+    ----------
+    address : str
+        Of a scheduler, or "local" for a cluster of processes on this machine.
+    n_workers : int, optional
+        Processes of a local cluster; one a core when not given.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ValueError("Dask needs: pip install 'dualtap[distributed]'") from None
+    if address != "local":
+        try:
+            client = Client(address)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"no Dask scheduler answers at {address!r}: {error}") from None
+        with client:
+            yield client
+        return
+    options = {} if n_workers is None else {"n_workers": n_workers}
+    with (
+        LocalCluster(threads_per_worker=1, dashboard_address=None, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def is_dask_array(X: Any) -> bool:
+    """Say whether X is a Dask array, without importing Dask."""
+    array = sys.modules.get("dask.array")
+    return array is not None and isinstance(X, array.Array)
+
+
+def dask_spins(X: Any, *, zero_is_missing: bool = False) -> Spins:
+    """Return a Dask array as spins: on the workers of the present client, or here without one.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n_samples, n_spins)
+    zero_is_missing : bool
+
+    Returns
+    -------
+    Spins
+        Without a client, one chunk after the other is computed and packed in this process.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dualtap.spins.cluster import dask_spins
+    >>> dask_spins(da.ones((6, 4), chunks=(2, 4))).shape
+    (6, 4)
+    """
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X must have shape "
+            "(n_samples, n_spins)."
+        )
+    if np.isnan(X.shape).any():
+        X = X.compute_chunk_sizes()
+    X = X.rechunk({1: -1})
+    client = _present_client()
+    if client is not None:
+        return _packed_on(client, X, zero_is_missing)
+    builder = SpinsBuilder(zero_is_missing=zero_is_missing, n_samples=X.shape[0])
+    for k in range(X.numblocks[0]):
+        builder.add(X.blocks[k].compute())
+    return builder.finish()
+
+
+def _present_client() -> Any:
+    """Return the client that Dask would use, or None if it has none."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def _packed_on(client: Any, X: Any, zero_is_missing: bool) -> ClusterSpins:
+    from dask.delayed import delayed
+
+    sizes = X.chunks[0]
+    first = np.cumsum([0, *sizes[:-1]])
+    pack = delayed(_pack, pure=False)
+    blocks = X.to_delayed().ravel()
+    parts = [
+        pack(block, zero_is_missing, int(row)) for block, row in zip(blocks, first, strict=True)
+    ]
+    # Futures, not values: what is lost with a worker the scheduler makes again.
+    packed = client.compute(parts)
+    seen, missing = None, 0
+    for one, n_missing in client.gather(client.map(_facts, packed, pure=False)):
+        seen = one if seen is None else seen.also(one)
+        missing += n_missing
+    assert seen is not None  # an array has one chunk at least
+    encoding = seen.checked(*X.shape)
+    groups = _groups(sizes, X.shape[1])
+    chunks = [client.submit(_joined, packed[group], pure=False) for group in groups]
+    sizes = [sum(sizes[group]) for group in groups]
+    return ClusterSpins(client, chunks, sizes, X.shape[1], encoding, missing)
+
+
+def _groups(sizes: Sequence[int], n_spins: int) -> list[slice]:
+    """Return which chunks are put together, so that none is too small to be worth a task.
+
+    Examples
+    --------
+    >>> from dualtap.spins.cluster import _groups
+    >>> _groups([600, 600, 600, 10], 1000)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    least = -(-_LEAST_ENTRIES // n_spins)
+    groups, first, size = [], 0, 0
+    for k, n in enumerate(sizes):
+        size += n
+        if size >= least:
+            groups.append(slice(first, k + 1))
+            first, size = k + 1, 0
+    if first < len(sizes):
+        groups.append(slice(first, len(sizes)))
+    return groups
+
+
+def _pack(block: Any, zero_is_missing: bool, first_row: int) -> tuple[PackedSpins, Seen]:
+    """Return a chunk packed, and the values that it holds."""
+    builder = SpinsBuilder(
+        zero_is_missing=zero_is_missing, n_samples=len(block), first_row=first_row
+    )
+    builder.add(block)
+    return builder.part(), builder.seen
+
+
+def _joined(parts: list[tuple[PackedSpins, Seen]]) -> PackedSpins:
+    return joined([spins for spins, _ in parts]) if len(parts) > 1 else parts[0][0]
+
+
+def _facts(part: tuple[PackedSpins, Seen]) -> tuple[Seen, int]:
+    return part[1], part[0].n_missing
+
+
+class ClusterSpins(Spins):
+    """Samples of which every chunk is on a worker.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    chunks : list of Future
+        Of PackedSpins.
+    sizes : sequence of int
+        Samples of each chunk.
+    n_spins : int
+    encoding : str
+    n_missing : int
+    reads : Reads, optional
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        chunks: list[Any],
+        sizes: Sequence[int],
+        n_spins: int,
+        encoding: Encoding,
+        n_missing: int,
+        reads: Reads | None = None,
+    ) -> None:
+        self.client, self.chunks = client, chunks
+        self.bounds = np.cumsum([0, *sizes])
+        self.encoding = encoding
+        self.n_samples, self.n_spins = int(self.bounds[-1]), n_spins
+        self._n_missing = n_missing
+        self.reads = reads or Reads()
+
+    @property
+    def n_missing(self) -> int:
+        """Entries without a value."""
+        return self._n_missing
+
+    @cached_property
+    def n_observed(self) -> NDArray[np.int64]:
+        """Entries with a value in each sample, shape (n_samples,)."""
+        if self.complete:
+            return np.full(self.n_samples, self.n_spins)
+        return np.concatenate(self.each(lambda chunk: chunk.n_observed))
+
+    @property
+    def values(self) -> NDArray[np.int8]:
+        """All spins as bytes, brought here."""
+        return self.block(slice(0, self.n_samples))
+
+    def block(self, rows: slice) -> NDArray[np.int8]:
+        """Return some samples as bytes."""
+        return self.take(np.arange(*rows.indices(self.n_samples))).values
+
+    def floats(self, rows: slice) -> NDArray[np.float32]:
+        """Return some samples as single precision numbers."""
+        return self.block(rows).astype(np.float32)
+
+    def take(self, samples: NDArray[np.int64]) -> PackedSpins:
+        """Return chosen samples, packed, in this process."""
+        order = np.argsort(samples, kind="stable")
+        picked = [p for p in self.each(PackedSpins.take, self._split(samples[order])) if len(p)]
+        back = np.empty(len(order), dtype=np.int64)
+        back[order] = np.arange(len(order))
+        gathered = joined(picked)
+        gathered.reads = self.reads
+        return gathered.take(back)
+
+    def some(self, n_samples: int) -> Spins:
+        """Return at most that many samples, evenly spread: here if they are few, or there."""
+        if self.n_samples <= n_samples:
+            return self
+        chosen = spread(self.n_samples, n_samples)
+        if n_samples * self.n_spins <= _FEW_ENTRIES:
+            return self.take(chosen)
+        parts = self._split(chosen)
+        chunks = self.submit(PackedSpins.take, parts)
+        missing = sum(
+            self.client.gather([self.client.submit(_n_missing, c, pure=False) for c in chunks])
+        )
+        sizes = [len(part) for part in parts]
+        return ClusterSpins(
+            self.client, chunks, sizes, self.n_spins, self.encoding, missing, self.reads
+        )
+
+    def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return chosen spins of all samples."""
+        return np.concatenate(self.each(lambda chunk: chunk.columns(sites)))
+
+    def submit(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return futures of ``function(chunk, *its arguments)`` of every chunk.
+
+        Parameters
+        ----------
+        function : callable
+            Sent once, with all that it refers to; workers pass it on to each other.
+        *arguments : sequences with an item a chunk
+        """
+        from dask import config
+
+        # All of it as arguments of tasks, which the scheduler keeps: scattered data would be lost
+        # with a worker, and tasks that need them would wait for ever.
+        with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            sent = self.client.submit(_same, function, pure=False)
+            return [
+                self.client.submit(_call, sent, chunk, *items, pure=False)
+                for chunk, *items in zip(self.chunks, *arguments, strict=True)
+            ]
+
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return ``function(chunk, *its arguments)`` of every chunk."""
+        return self.surely(lambda: self.client.gather(self.submit(function, *arguments)))
+
+    def surely(self, run: Callable[[], T]) -> T:
+        """Return the result of ``run``, repeated if it was lost with a worker."""
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                return run()
+            except (CancelledError, CommClosedError, KilledWorker):
+                if not left:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def split(self, array: Rows) -> list[Rows]:
+        """Return the rows of an array that belong to each chunk."""
+        return np.split(array, self.bounds[1:-1])
+
+    def _split(self, samples: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return which samples of each chunk are among ascending ones."""
+        parts = np.split(samples, np.searchsorted(samples, self.bounds[1:-1]))
+        return [part - first for part, first in zip(parts, self.bounds[:-1], strict=True)]
+
+    def _up_and_down(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        both = self.each(PackedSpins._up_and_down)
+        up, down = (np.logical_or.reduce(x) for x in zip(*both, strict=True))
+        return up, down
+
+    def _n_duplicates(self) -> int:
+        digests = [digest for part in self.each(_digests) for digest in part]
+        return self.n_samples - len(set(digests))
+
+
+class ClusterBlocks(Blocks):
+    """The sample matrix in float32, a block of rows at a time, on the workers of a cluster.
+
+    Parameters
+    ----------
+    spins : ClusterSpins
+    """
+
+    spins: ClusterSpins
+
+    def __init__(self, spins: ClusterSpins) -> None:
+        super().__init__(spins)
+
+    def some(self, n_samples: int) -> Blocks:
+        """Return the blocks of at most that many samples, evenly spread over all."""
+        return self if self.n_samples <= n_samples else blocks_of(self.spins.some(n_samples))
+
+    def map(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
+        """Return ``function(S, *rows of arrays)`` of every block, one after the other."""
+        return self._rows_of(lambda blocks, *cut: blocks.map(function, *cut), *arrays)
+
+    def sum(self, function: Callable[..., Any], *arrays: Rows, add: Add = iadd) -> Any:
+        """Return the sum of ``function(S, *rows of arrays)`` over the blocks."""
+        return self._sum_of(lambda blocks, *cut: blocks.sum(function, *cut, add=add), arrays, add)
+
+    def map_sum(
+        self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows, add: Add = iadd
+    ) -> tuple[Rows, Any]:
+        """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
+
+        def run() -> tuple[Rows, Any]:
+            both = self._submit(lambda b, *cut: b.map_sum(function, *cut, add=add), arrays)
+            client = self.spins.client
+            rows = client.map(itemgetter(0), both, pure=False)
+            total = self._tree(client.map(itemgetter(1), both, pure=False), add)
+            return np.concatenate(client.gather(rows)), total.result()
+
+        return self.spins.surely(run)
+
+    def dot(self, V: F32) -> F32:
+        """Return S Vᵀ, shape (n_samples, len(V))."""
+        return self._rows_of(lambda blocks: blocks.dot(V))
+
+    def transposed_dot(self, X: F32) -> F32:
+        """Return Xᵀ S, shape (X.shape[1], n_spins)."""
+        result: F32 = self._sum_of(lambda blocks, x: blocks.transposed_dot(x), (X,), iadd)
+        return result
+
+    def gram_dot(self, V: F32) -> F32:
+        """Return V SᵀS in one pass, shape (len(V), n_spins)."""
+        result: F32 = self._sum_of(lambda blocks: blocks.gram_dot(V), (), iadd)
+        return result
+
+    def _rows_of(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
+        run = self.spins.client.gather
+        return np.concatenate(self.spins.surely(lambda: run(self._submit(function, arrays))))
+
+    def _sum_of(self, function: Callable[..., Any], arrays: tuple[Rows, ...], add: Add) -> Any:
+        return self.spins.surely(lambda: self._tree(self._submit(function, arrays), add).result())
+
+    def _submit(self, function: Callable[..., Any], arrays: tuple[Rows, ...]) -> list[Any]:
+        """Return futures of ``function(blocks, *rows of arrays)`` of every chunk."""
+        self.spins.begin_pass()
+        changes = [change.function for change in self._changes]
+        widths = [len(change.arrays) for change in self._changes]
+
+        def work(chunk: PackedSpins, *cut: Rows) -> Any:
+            blocks, rest = Blocks(chunk, workers=1), list(cut)
+            for change, width in zip(changes, widths, strict=True):
+                blocks, rest = blocks.changed(change, *rest[:width]), rest[width:]
+            return function(blocks, *rest)
+
+        belonging = [a for change in self._changes for a in change.arrays]
+        return self.spins.submit(work, *(self.spins.split(a) for a in [*belonging, *arrays]))
+
+    def _tree(self, terms: list[Any], add: Add) -> Any:
+        """Return the future of the sum of futures, added in their order."""
+        while len(terms) > 1:
+            groups = [terms[k : k + _FAN_IN] for k in range(0, len(terms), _FAN_IN)]
+            terms = [self.spins.client.submit(_added, add, group, pure=False) for group in groups]
+        return terms[0]
+
+
+def _same(function: T) -> T:
+    return function
+
+
+def _call(function: Callable[..., T], *arguments: Any) -> T:
+    return function(*arguments)
+
+
+def _added(add: Add, terms: list[Any]) -> Any:
+    # The first is used up, and it may be needed again if the worker that adds is lost.
+    result = deepcopy(terms[0])
+    for term in terms[1:]:
+        result = add(result, term)
+    return result
+
+
+def _n_missing(chunk: PackedSpins) -> int:
+    return chunk.n_missing
+
+
+def _digests(chunk: PackedSpins) -> list[bytes]:
+    rows = (chunk.block(rows) for rows in chunk.blocks())
+    return [blake2b(row.tobytes(), digest_size=16).digest() for block in rows for row in block]

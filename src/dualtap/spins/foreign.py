@@ -1,0 +1,70 @@
+"""Samples in the memory of another array library, PyTorch's on a GPU say: products are made there.
+
+Everything else is done on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualtap._namespace import is_foreign, like, namespace, to_numpy
+from dualtap.spins.blocks import F32, Blocks, Rows
+from dualtap.spins.storage import Spins
+
+
+class ForeignBlocks(Blocks):
+    """The sample matrix in float32, also where some array of another library is.
+
+    Parameters
+    ----------
+    spins : Spins
+    where : array of any namespace
+        Says which library and which device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import array_api_strict as xp
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.spins.foreign import ForeignBlocks
+    >>> blocks = ForeignBlocks(as_spins([[1, 0, 1], [1, 1, 0]]), xp.empty(0, dtype=xp.float32))
+    >>> blocks.gram_dot(blocks.place(np.ones((1, 3), np.float32)))
+    Array([[2., 0., 0.]], dtype=array_api_strict.float32)
+    """
+
+    def __init__(self, spins: Spins, where: Any) -> None:
+        super().__init__(spins)
+        self._there = self._moved(where)
+
+    def place(self, array: F32) -> Any:
+        """Return an array where products are made."""
+        return like(self._there, array)
+
+    def changed(self, function: Callable[..., F32], *arrays: Rows) -> Blocks:
+        """Return blocks whose samples are ``function(S, *rows of arrays)`` of these."""
+        other = super().changed(function, *arrays)
+        assert isinstance(other, ForeignBlocks)  # a copy of this
+        other._there = other._moved(self._there)
+        return other
+
+    def dot(self, V: Any) -> Any:
+        """Return S Vᵀ, shape (n_samples, len(V)), in the namespace of V."""
+        return self._product(V, lambda v: self._there @ v.T)
+
+    def transposed_dot(self, X: Any) -> Any:
+        """Return Xᵀ S, shape (X.shape[1], n_spins), in the namespace of X."""
+        return self._product(X, lambda x: x.T @ self._there)
+
+    def gram_dot(self, V: Any) -> Any:
+        """Return V SᵀS, shape (len(V), n_spins), in the namespace of V."""
+        return self._product(V, lambda v: (self._there @ v.T).T @ self._there)
+
+    def _product(self, factor: Any, function: Callable[[Any], Any]) -> Any:
+        self.spins.begin_pass()
+        result = function(like(self._there, factor))
+        return result if is_foreign(factor) else to_numpy(result)
+
+    def _moved(self, where: Any) -> Any:
+        parts = [like(where, self._apply(lambda S: S, rows, ())) for rows in self._rows]
+        return namespace(where).concat(parts)
