@@ -1,6 +1,7 @@
 """Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery] [real] [memory]``.
 
-All of them when none is named.
+Also ``peers``, ``scaling``, and ``scaling-paper``, which takes an hour or more. All of them but the
+last when none is named.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks import claims, memory, rbm, real, recovery, speed
+from benchmarks import against, claims, memory, rbm, real, recovery, scaling, speed
 from benchmarks.harness import Row, as_rows, markdown, write
 
 
@@ -49,6 +50,22 @@ def _memory() -> None:
     _publish("memory", memory.TITLE, memory.table())
 
 
+def _scaling() -> None:
+    _publish("scaling-large", scaling.LARGE, scaling.large())
+    growth = scaling.growth()
+    scaling.plot_growth(growth)
+    _publish("scaling-growth", scaling.GROWTH, growth)
+    _publish("scaling-share", scaling.SHARE, scaling.share())
+
+
+def _scaling_paper() -> None:
+    _publish("scaling-paper", scaling.PAPER, scaling.paper())
+
+
+def _peers() -> None:
+    against.run()
+
+
 def _each_thread_count(*cases: tuple[Callable[[int, int], list[Row]], int]) -> list[Row]:
     return [row for case, runs in cases for n in (1, 2) for row in case(n, runs)]
 
@@ -65,6 +82,9 @@ BENCHMARKS = {
     "recovery": _recovery,
     "real": _real,
     "memory": _memory,
+    "peers": _peers,
+    "scaling": _scaling,
+    "scaling-paper": _scaling_paper,
 }
 
 
@@ -72,7 +92,7 @@ def main(names: list[str]) -> None:
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         sys.exit(f"unknown benchmark: {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
-    for name in names or BENCHMARKS:
+    for name in names or [name for name in BENCHMARKS if name != "scaling-paper"]:
         BENCHMARKS[name]()
 
 

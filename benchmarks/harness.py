@@ -131,14 +131,14 @@ def _cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def write(name: str, title: str, rows: list[dict[str, Any]]) -> None:
-    """Write ``results/<name>.json`` and ``.md``."""
-    RESULTS.mkdir(exist_ok=True)
+def write(name: str, title: str, rows: list[dict[str, Any]], folder: Path = RESULTS) -> None:
+    """Write ``<name>.json`` and ``.md``, into ``results`` when no folder is given."""
+    folder.mkdir(exist_ok=True)
     setup = machine()
     record = {"title": title, "machine": setup, "rows": rows}
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     versions = ", ".join(f"{key} {value}" for key, value in setup.items())
-    (RESULTS / f"{name}.md").write_text(f"# {title}\n\n{versions}\n\n{markdown(rows)}")
+    (folder / f"{name}.md").write_text(f"# {title}\n\n{versions}\n\n{markdown(rows)}")
 
 
 def as_rows(rows: list[Row]) -> list[dict[str, Any]]:

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.decomposition import PCA, FastICA
+from sklearn.cluster import KMeans
 from sklearn.utils.extmath import randomized_svd
 
 from benchmarks.harness import Contender, Row, compare, threads
+from benchmarks.peers import methods
 from dualtap import DualTAP, HopfieldModel
 from dualtap.metrics import calibration, overlaps, pseudo_likelihood
 from dualtap.theory import metastable_temperature, paramagnetic_limit
@@ -160,46 +160,15 @@ def _fair(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
     return 2 * rng.integers(0, 2, size=shape, dtype=np.int8) - 1
 
 
-def _signs(values: NDArray[Any]) -> Bits:
-    return np.where(values < 0, -1, 1).astype(np.int8)
-
-
 def _given(data: Data, seed: int) -> Bits:
     model = DualTAP(n_patterns=data.case.n_patterns, random_state=seed).fit(data.X)
     patterns: Bits = model.patterns_
     return patterns
 
 
-def _k_means(data: Data, seed: int) -> Bits:
-    means = KMeans(data.case.n_patterns, n_init=10, random_state=seed)
-    return _signs(means.fit(data.spins.astype(np.float32)).cluster_centers_)
-
-
-def _linkage(data: Data, seed: int) -> Bits:
-    """Cluster by average linkage on 1 - |overlap|; deterministic, so no use is made of ``seed``."""
-    S = data.spins.astype(np.float32)
-    overlap = S @ S.T / S.shape[1]
-    distance = np.maximum(1 - np.abs(overlap), 0)
-    np.fill_diagonal(distance, 0)
-    clusters = AgglomerativeClustering(
-        data.case.n_patterns, metric="precomputed", linkage="average"
-    ).fit(distance)
-    sums = []
-    for k in range(data.case.n_patterns):
-        own = np.flatnonzero(clusters.labels_ == k)
-        within = overlap[np.ix_(own, own)]
-        centre = np.argmax(np.abs(within).sum(axis=0))
-        sums.append(_signs(within[centre]) @ S[own])
-    return _signs(np.array(sums))
-
-
-def _ica(data: Data, seed: int) -> Bits:
-    """Reduce sites to P dimensions, turn those to independent ones, take signs."""
-    sites = data.spins.T.astype(np.float64)
-    reduced = PCA(data.case.n_patterns, random_state=seed).fit_transform(sites)
-    # The default contrast: "cube", made for ±1 sources, did worse on these.
-    ica = FastICA(whiten="unit-variance", max_iter=1000, random_state=seed)
-    return _signs(ica.fit_transform(reduced).T)
+def _told(find: Callable[[Bits, int, int], Bits]) -> Callable[[Data, int], Bits]:
+    """Return a peer's method as a contender that is told P."""
+    return lambda data, seed: find(data.spins, data.case.n_patterns, seed)
 
 
 def _paper(data: Data, seed: int) -> Bits:
@@ -211,9 +180,9 @@ def _paper(data: Data, seed: int) -> Bits:
 
 CONTENDERS: dict[str, Callable[[Data, int], Bits]] = {
     "ours, P given": _given,
-    "k-means": _k_means,
-    "average linkage": _linkage,
-    "PCA + ICA": _ica,
+    "k-means": _told(methods.k_means),
+    "average linkage": _told(methods.linkage),
+    "PCA + ICA": _told(methods.ica),
     "paper": _paper,
 }
 
@@ -542,7 +511,7 @@ def speed(n_threads: int, runs: int) -> list[Row]:
         row
         for name, contender in (
             ("DualTAP.paper, β and P given", _paper),
-            ("KMeans(20, n_init=10)", _k_means),
+            ("KMeans(20, n_init=10)", _told(methods.k_means)),
         )
         for row in compare(
             f"N=1000 {data.case.name}, against {name}",
@@ -568,7 +537,9 @@ def large(n_threads: int, runs: int, n_spins: int = 20_000, n_samples: int = 200
         Contender(
             "randomized_svd(X, 60), float32", lambda: randomized_svd(S, 60, random_state=0), in_span
         ),
-        _found_by("KMeans(50, n_init=3)", lambda: _signs(k_means.fit(S).cluster_centers_), data),
+        _found_by(
+            "KMeans(50, n_init=3)", lambda: methods.signs(k_means.fit(S).cluster_centers_), data
+        ),
     )
     return [
         row

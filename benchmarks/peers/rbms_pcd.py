@@ -11,48 +11,62 @@ import rbms  # noqa: F401
 import torch
 from rbms.bernoulli_bernoulli.classes import BBRBM
 from rbms.training.pcd import fit_batch_pcd
+from scores import pseudo_likelihood
+
+VERSION = "0.5.0"
 
 
-def pseudo_likelihood(params, v):
-    """Return the exact mean log pseudo-likelihood per spin, for 0/1 units of both kinds."""
-    x = v @ params.weight_matrix + params.hbias
-    turned = x[:, None, :] + (1 - 2 * v)[:, :, None] * params.weight_matrix[None]
-    softplus = torch.nn.functional.softplus
-    rise = softplus(x).sum(1)[:, None] - softplus(turned).sum(2) - (1 - 2 * v) * params.vbias
-    return float(torch.nn.functional.logsigmoid(rise).mean())
+class Training:
+    """A machine, its chains and its optimizer."""
+
+    def __init__(self, samples, setup, seed=0):
+        torch.set_num_threads(setup["threads"])
+        torch.manual_seed(seed)
+        self.setup = setup
+        self.data = torch.from_numpy((samples > 0).astype(np.float32))
+        self.weights = torch.ones(len(self.data))
+        dataset = SimpleNamespace(data=self.data)
+        cpu = torch.device("cpu")
+        self.params = BBRBM.init_parameters(setup["n_hidden"], dataset, cpu, torch.float32)
+        self.optimizer = torch.optim.SGD(
+            self.params.parameters(), lr=setup["learning_rate"], maximize=True
+        )
+        self.chains = self.params.init_chains(setup["n_chains"])
+        for parameter in self.params.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+
+    def update(self, n_updates):
+        """Make updates."""
+        with torch.no_grad():
+            for _ in range(n_updates):
+                index = torch.randperm(len(self.data))[: self.setup["batch_size"]]
+                self.optimizer.zero_grad(set_to_none=False)
+                batch = (self.data[index], self.weights[index])
+                self.chains, _ = fit_batch_pcd(
+                    batch, self.chains, self.params, gibbs_steps=self.setup["n_steps"], beta=1.0
+                )
+                self.optimizer.step()
+
+    def score(self):
+        """Return the pseudo-likelihood of the first samples."""
+        p = self.params
+        arrays = (p.weight_matrix, p.vbias, p.hbias, self.data[:100])
+        return pseudo_likelihood(*(array.detach().numpy() for array in arrays))
 
 
 def main():
     """Answer requests."""
     setup = json.loads(sys.stdin.readline())
-    torch.set_num_threads(setup["threads"])
-    torch.manual_seed(0)
-    data = torch.from_numpy((np.load(Path(setup["data"])) > 0).astype(np.float32))
-    weights = torch.ones(len(data))
-    dataset = SimpleNamespace(data=data)
-    cpu = torch.device("cpu")
-    params = BBRBM.init_parameters(setup["n_hidden"], dataset, cpu, torch.float32)
-    optimizer = torch.optim.SGD(params.parameters(), lr=setup["learning_rate"], maximize=True)
-    chains = params.init_chains(setup["n_chains"])
-    for parameter in params.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    print(json.dumps({"version": "0.5.0", "torch": torch.__version__}), flush=True)
+    training = Training(np.load(Path(setup["data"])), setup)
+    print(json.dumps({"version": VERSION, "torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         start = time.perf_counter()
-        with torch.no_grad():
-            for _ in range(request["updates"]):
-                index = torch.randperm(len(data))[: setup["batch_size"]]
-                optimizer.zero_grad(set_to_none=False)
-                batch = (data[index], weights[index])
-                chains, _ = fit_batch_pcd(
-                    batch, chains, params, gibbs_steps=setup["n_steps"], beta=1.0
-                )
-                optimizer.step()
+        training.update(request["updates"])
         seconds = time.perf_counter() - start
-        with torch.no_grad():
-            score = pseudo_likelihood(params, data[:100]) if request.get("score") else None
+        score = training.score() if request.get("score") else None
         print(json.dumps({"seconds": seconds, "score": score}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

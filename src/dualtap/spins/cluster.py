@@ -29,8 +29,8 @@ from dualtap.spins.storage import Encoding, PackedSpins, Reads, Spins, joined, s
 
 T = TypeVar("T")
 
-_FAN_IN = 8
-"""Terms that one worker adds up at a time."""
+_FAN_IN = 4
+"""Terms that one worker adds up at a time: each comes over the network, one after the other."""
 _ATTEMPTS = 5
 _LEAST_ENTRIES = 2**20
 """Spins of a chunk; smaller ones are put together."""
@@ -420,7 +420,7 @@ class ClusterBlocks(Blocks):
         widths = [len(change.arrays) for change in self._changes]
 
         def work(chunk: PackedSpins, *cut: Rows) -> Any:
-            blocks, rest = Blocks(chunk, workers=1), list(cut)
+            blocks, rest = Blocks(chunk, workers=_threads_to_spare()), list(cut)
             for change, width in zip(changes, widths, strict=True):
                 blocks, rest = blocks.changed(change, *rest[:width]), rest[width:]
             return function(blocks, *rest)
@@ -434,6 +434,17 @@ class ClusterBlocks(Blocks):
             groups = [terms[k : k + _FAN_IN] for k in range(0, len(terms), _FAN_IN)]
             terms = [self.spins.client.submit(_added, add, group, pure=False) for group in groups]
         return terms[0]
+
+
+def _threads_to_spare() -> int:
+    """Return how many threads this worker has for each of the tasks that it runs now."""
+    from distributed import get_worker
+
+    try:
+        state = get_worker().state
+    except ValueError:  # not on a worker
+        return 1
+    return max(1, state.nthreads // max(1, state.executing_count))
 
 
 def _same(function: T) -> T:

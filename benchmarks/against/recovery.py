@@ -1,0 +1,184 @@
+"""Recovery of patterns by ours and by peers, on the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.against.contest import Contender, Request, contest
+from benchmarks.against.plots import save_scatter
+from benchmarks.against.tables import (
+    Row,
+    Rows,
+    Table,
+    best,
+    by_case,
+    difference,
+    memory,
+    seconds,
+    titled,
+    wide,
+)
+from benchmarks.peers import OURS
+from benchmarks.recovery import FIRST_SEED, Case, draw
+from dualtap._progress import Advance
+from dualtap.metrics import match
+
+THREADS = 1
+BLIND = "dualtap, nothing given"
+GIVEN = "dualtap, P given"
+PEERS = (
+    "KMeans",
+    "KMeans of ±samples",
+    "AgglomerativeClustering",
+    "FastICA over sites",
+    "NMF",
+    "Bernoulli mixture",
+    "BernoulliRBM",
+)
+CASES = (
+    *(Case(2.0, 20, n_samples) for n_samples in (40, 60, 200)),
+    Case(2.0, 20, 200, flipped=True),
+    Case(2.0, 20, 200, missing=0.2),
+    Case(2.0, 20, 250, coins=0.2),
+    Case(2.0, 10, 500, field=0.5),
+    Case(2.0, 50, 500, n_spins=5000),
+    Case(4.0, 100, 1000),
+    Case(2.0, 60, 3000),
+    Case(1.5, 30, 2000),
+    Case(1.2, 10, 2000),
+    Case(0.8, 20, 2000),
+    Case(0.8, 5, 2000),
+)
+QUICK = (CASES[0], CASES[2], CASES[3], CASES[4], CASES[11], CASES[13])
+LEAST = 0.005  # overlaps nearer than this are not told apart
+CAPTION = """Mean overlap of the true patterns with those found, matched one to one, mean over
+seeds; in brackets how many are recovered (overlap > 0.9). Ours in the first column is given
+nothing; all others are given P. Peers get 0 for missing entries. KMeans: n_init=10. KMeans of
+±samples: 2P clusters of the samples and their negatives, opposite ones joined.
+AgglomerativeClustering: average linkage on 1 - |overlap|. FastICA over sites: sites are the
+observations, reduced to P components first. NMF: of 0/1 data. Bernoulli mixture: EM with tied
+signs, ten starts, written here. BernoulliRBM: P hidden units. One thread; interleaved runs, every
+contender in a process of its own, the same files for all."""
+
+
+def contenders(limit: float = 180.0) -> list[Contender]:
+    """Return everybody, ours first."""
+    ours = [
+        Contender(name, "dualtap_recovery.py", {"method": method}, OURS, limit)
+        for name, method in ((BLIND, "nothing given"), (GIVEN, "P given"))
+    ]
+    return ours + [
+        Contender(name, "sklearn_recovery.py", {"method": name}, "scikit-learn", limit)
+        for name in PEERS
+    ]
+
+
+def n_answers(runs: int, quick: bool) -> int:
+    """Return how often the progress bar moves."""
+    return runs * len(contenders()) * len(_cases(quick))
+
+
+def _cases(quick: bool) -> tuple[Case, ...]:
+    return QUICK if quick else CASES
+
+
+def case_name(case: Case) -> str:
+    """Return the name of a case with its size, which the table of one size leaves out."""
+    return f"N={case.n_spins} {case.name}"
+
+
+def measure(runs: int, quick: bool, folder: Path, advance: Advance) -> Rows:
+    """Run every case; a run is a seed."""
+    return [row for case in _cases(quick) for row in measure_case(case, runs, folder, advance)]
+
+
+def measure_case(case: Case, runs: int, folder: Path, advance: Advance) -> Rows:
+    """Draw the samples of a case and give them to everybody."""
+    truth: list[NDArray[np.int8]] = []
+
+    def write(one: Case, name: str, seed: int) -> Request:
+        data = draw(one, seed)
+        path = folder / f"{name}.npy"
+        np.save(path, data.spins)
+        truth.append(data.patterns)
+        return {"samples": str(path), "n_patterns": one.n_patterns, "seed": seed}
+
+    def judge(number: int, found: NDArray[Any]) -> dict[str, float]:
+        matched = match(found, truth[number])
+        return {"overlap": matched.mean_overlap, "recovered": matched.n_recovered()}
+
+    requests = [write(case, f"run-{run}", FIRST_SEED + run) for run in range(runs)]
+    warm_up = write(case.resized(300), "warm-up", 0)
+    results = contest(contenders(), warm_up, requests, judge, THREADS, advance)
+    return [result.row(case_name(case)) for result in results]
+
+
+def tables(rows: Rows) -> list[Table]:
+    """Return accuracies with a verdict, times and memory."""
+    accuracy = wide(rows, _overlap)
+    for line, own in zip(accuracy, by_case(rows).values(), strict=True):
+        line |= verdict(own)
+    caption = f"{CAPTION}\n\n{summary(rows)}"
+    return [
+        Table("peers-recovery", titled("Recovery: accuracy", caption, rows), accuracy),
+        Table(
+            "peers-recovery-time",
+            "Recovery: seconds, median over seeds",
+            wide(rows, lambda row: seconds(row["median_s"])),
+        ),
+        Table(
+            "peers-recovery-memory",
+            "Recovery: peak of the process in MB, and what the work added to it",
+            wide(rows, memory),
+        ),
+    ]
+
+
+def _overlap(row: Row) -> str:
+    return f"{row['marks']['overlap']:.3f} ({row['marks']['recovered']:.3g})"
+
+
+def verdict(rows: Rows) -> dict[str, str]:
+    """Return how far ours is from the most accurate peer, and who is fastest among the good.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of one case.
+    """
+    top = best([row for row in rows if row["contender"] in PEERS], "overlap")
+    least = best(rows, "overlap") - LEAST
+    good = [row for row in rows if row["marks"] and row["marks"]["overlap"] > least]
+    fastest = min(good, key=lambda row: float(row["median_s"]), default={"contender": "–"})
+    return {
+        f"{name}, against the best peer": difference(
+            best([row for row in rows if row["contender"] == name], "overlap"), top
+        )
+        for name in (BLIND, GIVEN)
+    } | {"fastest of those as accurate": fastest["contender"]}
+
+
+def summary(rows: Rows) -> str:
+    """Return in how many cases ours is not behind, and in how many it is the fastest."""
+    groups = list(by_case(rows).values())
+    verdicts = [verdict(own) for own in groups]
+
+    def n_level(name: str) -> int:
+        gains = [one[f"{name}, against the best peer"] for one in verdicts]
+        return sum(gain != "–" and float(gain) >= -LEAST for gain in gains)
+
+    n_fastest = sum(one["fastest of those as accurate"] in (BLIND, GIVEN) for one in verdicts)
+    return (
+        f"Of {len(groups)} cases ours is behind no peer (by more than {LEAST}) in {n_level(BLIND)} "
+        f"with nothing given and in {n_level(GIVEN)} with P given; among those within {LEAST} of "
+        f"the most accurate it is the fastest in {n_fastest}."
+    )
+
+
+def plot(rows: Rows, folder: Path) -> Path:
+    """Draw accuracies against times."""
+    return save_scatter(folder / "bench-recovery.png", rows, "overlap", "mean overlap")
