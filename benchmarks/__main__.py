@@ -1,7 +1,7 @@
 """Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery] [real] [memory]``.
 
-Also ``peers``, ``scaling``, and ``scaling-paper``, which takes an hour or more. All of them but the
-last when none is named.
+Also ``peers``, ``scaling``, ``cluster``, and ``scaling-paper``, which takes an hour or more. All of
+them but the last when none is named.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks import against, claims, memory, rbm, real, recovery, scaling, speed
+from benchmarks import against, claims, cluster, memory, rbm, real, recovery, scaling, speed
 from benchmarks.harness import Row, as_rows, markdown, write
 
 
@@ -62,6 +62,12 @@ def _scaling_paper() -> None:
     _publish("scaling-paper", scaling.PAPER, scaling.paper())
 
 
+def _cluster() -> None:
+    _publish("cluster-passes", cluster.PASSES, cluster.passes())
+    _publish("cluster-fits", cluster.FITS, cluster.fits())
+    _publish("cluster-machines", cluster.MACHINES, cluster.machines())
+
+
 def _peers() -> None:
     against.run()
 
@@ -84,6 +90,7 @@ BENCHMARKS = {
     "memory": _memory,
     "peers": _peers,
     "scaling": _scaling,
+    "cluster": _cluster,
     "scaling-paper": _scaling_paper,
 }
 

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def passes(worker_counts: tuple[int, ...] = (1, 2, 4), runs: int = 5) -> list[di
         with connected("local", n_workers) as client:
             blocks = ClusterBlocks(_spread(client, spins, n_workers))
             bandwidth, latency = _transport(client, V)
-            measured = _median(lambda blocks=blocks: blocks.gram_dot(V), runs)
+            measured = _median(partial(blocks.gram_dot, V), runs)
         # More workers than cores share these.
         machine = Machine(rate, bandwidth, latency, n_workers, min(n_workers, n_cores))
         what = cost(SIZE.n_spins, SIZE.n_samples, VECTORS, n_workers)

@@ -22,7 +22,6 @@ from dualtap.recovery.history import History, signs
 from dualtap.recovery.joint import Regime, Task, near_one_pattern, recover
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.reasons import reason
-from dualtap.recovery.rotate import binary
 from dualtap.recovery.starts import Start
 from dualtap.recovery.stopping import kink
 from dualtap.recovery.temperature import enough, fit_beta
@@ -235,13 +234,9 @@ class DualTAP(LearnedPatterns):
             )
         self.patterns_, self.n_patterns_ = signs(found.m), len(found.m)
         nearest = self._assign(spins)
-        n_labels = len(found.m) + 1
-        order = np.argsort(-np.bincount(nearest.label + 1, minlength=n_labels)[1:], kind="stable")
-        # The sign of a pattern is free: most of its samples are to have it.
-        balance = np.bincount(nearest.label + 1, nearest.sign, minlength=n_labels)[1:]
-        sign = binary(balance)
+        order, sign = nearest.canonical(len(found.m))
         self._learn_assignments(nearest.renamed(order))
-        self.magnetizations_ = (sign[:, None] * found.m)[order]
+        self.magnetizations_ = (sign[:, None] * found.m)[order].astype(np.float32)
         self.patterns_ = signs(self.magnetizations_)
         self.beta_ = float(found.beta)
         self.fields_ = found.fields.astype(np.float64)

@@ -40,6 +40,20 @@ class Assignment(NamedTuple):
     sign: NDArray[np.int64]
     overlap: NDArray[np.float64]
 
+    def canonical(self, n_patterns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the order and the signs of patterns that do not depend on how they were found.
+
+        Those with most samples come first, and of as many those whose first sample comes first.
+        The sign of a pattern is that of most of its samples, or of the first if it is a draw.
+        """
+        counts = np.bincount(self.label + 1, minlength=n_patterns + 1)[1:]
+        balance = np.bincount(self.label + 1, self.sign, minlength=n_patterns + 1)[1:]
+        first = np.full(n_patterns, len(self.label))
+        labels, places = np.unique(self.label, return_index=True)
+        first[labels[labels >= 0]] = places[labels >= 0]
+        of_first = np.append(self.sign, 1)[first]
+        return np.lexsort((first, -counts)), np.where(balance == 0, of_first, np.sign(balance))
+
     def renamed(self, order: NDArray[np.int64]) -> Assignment:
         """Return the same with patterns in another order, the first of ``order`` first."""
         place = np.full(len(order) + 1, -1)

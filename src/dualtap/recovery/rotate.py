@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dualtap.spins.blocks import F32
 
 _POLISH_ROUNDS = 50
+_ROTATIONS = 80  # patterns show within 60, if they do at all
 _DEEP = 0.9  # share of the greatest depth that a pattern reaches; a mixture of three has 3/4
 _MOST_IN_VAIN = 3
 _SPURIOUS = 32
@@ -148,7 +149,7 @@ def unmixed(u: NDArray[np.floating], seed: int, contrast: str = "logcosh") -> F3
     """
     if len(u) == 1:
         return u.astype(np.float32)
-    ica = FastICA(whiten=False, fun=contrast, max_iter=200, tol=1e-3, random_state=seed)
+    ica = FastICA(whiten=False, fun=contrast, max_iter=_ROTATIONS, tol=1e-3, random_state=seed)
     with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
         # A rotation that has not converged is judged by its signs like the others.
         warnings.simplefilter("ignore", ConvergenceWarning)

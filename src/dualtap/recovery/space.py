@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from dualtap.recovery.factors import Factors, iterate, start_factors
 from dualtap.recovery.spectrum import (
     Spectrum,
-    all_values,
     balanced,
     count_signals,
     deviates,
     is_small,
     leading,
     noise_edge,
+    values_alone,
 )
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
@@ -178,4 +178,4 @@ def _squared_singular_values(W: Blocks, rng: np.random.Generator) -> NDArray[np.
     """Return all of them, or the largest of a large matrix."""
     if not is_small(W):
         return leading(W, _RESIDUAL_RANK, rng)[0]
-    return all_values(W)[0]
+    return values_alone(W)

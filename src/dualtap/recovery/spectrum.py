@@ -305,13 +305,22 @@ def _orthonormal(G: F32) -> F32:
 
 def all_values(S: Blocks) -> tuple[NDArray[np.float64], F32]:
     """Return all squared singular values, the largest first, and vectors of the shorter side."""
-    if S.n_spins <= S.n_samples:
-        G = S.sum(lambda s: s.T @ s)
-    else:
-        assert S.dense is not None  # see is_small
-        G = S.dense @ S.dense.T
-    w, U = np.linalg.eigh(G)  # single precision is far finer than the fluctuations of noise
+    w, U = np.linalg.eigh(_gram(S))  # single precision is far finer than the fluctuations of noise
     return np.maximum(w[::-1].astype(np.float64), 0), U[:, ::-1]
+
+
+def values_alone(S: Blocks) -> NDArray[np.float64]:
+    """Return all squared singular values, the largest first."""
+    return np.maximum(np.linalg.eigvalsh(_gram(S))[::-1].astype(np.float64), 0)
+
+
+def _gram(S: Blocks) -> F32:
+    """Return the products of the samples with each other, or of the spins if these are fewer."""
+    if S.n_spins <= S.n_samples:
+        G: F32 = S.sum(lambda s: s.T @ s)
+        return G
+    assert S.dense is not None  # see is_small
+    return S.dense @ S.dense.T
 
 
 def _over_sites(S: Blocks, U: F32, k: int) -> F32:

@@ -242,10 +242,11 @@ class Blocks:
         first = row_tiles[0].start
 
         def add(sites: slice) -> None:
-            part = result[:, sites]
+            part, tile = result[:, sites], _tile_memory()
+            product = np.empty(part.shape, dtype=np.float32)
             for rows in row_tiles:
                 x = X[rows.start - first : rows.stop - first]
-                part += np.dot(x.T, spins.floats(rows, sites))
+                part += np.dot(x.T, spins.floats(rows, sites, tile), out=product)
 
         parallel_map(add, _slices(self.n_spins, _TILE), self._workers)
 
@@ -274,9 +275,19 @@ def _total(terms: Any, add: Add) -> Any:
 def _row_products(spins: PackedSpins, rows: slice, V: F32) -> F32:
     """Return S Vᵀ of a tile of samples, over one tile of sites after the other."""
     result = np.zeros((rows.stop - rows.start, len(V)), dtype=np.float32)
+    product, tile = np.empty_like(result), _tile_memory()
     for sites in _slices(spins.n_spins, _TILE):
-        result += spins.floats(rows, sites) @ V[:, sites].T
+        result += np.dot(spins.floats(rows, sites, tile), V[:, sites].T, out=product)
     return result
+
+
+def _tile_memory() -> F32:
+    """Return memory for a tile, which one after the other is unpacked to.
+
+    Fresh memory for each would cost as much as the products where the system takes it back at
+    once, as Dask asks of it.
+    """
+    return np.empty((_TILE, -(-_TILE // 8), 8), dtype=np.float32)
 
 
 def _square(S: F32) -> float:

@@ -444,7 +444,7 @@ def _threads_to_spare() -> int:
         state = get_worker().state
     except ValueError:  # not on a worker
         return 1
-    return max(1, state.nthreads // max(1, state.executing_count))
+    return max(1, int(state.nthreads) // max(1, int(state.executing_count)))
 
 
 def _same(function: T) -> T:

@@ -23,6 +23,9 @@ _FLOAT_SIGNS = _SIGNS.astype(np.float32)
 """The eight spins of each byte; picking rows of this table unpacks faster than BLAS multiplies."""
 
 
+_AT_ONCE = 64
+
+
 @dataclass(frozen=True)
 class SpinSummary:
     """What there is to know about a sample matrix before fitting it.
@@ -277,7 +280,9 @@ class PackedSpins(Spins):
         """Return some samples as bytes."""
         return self._unpacked(rows, slice(0, self.n_spins), _SIGNS)
 
-    def floats(self, rows: slice, sites: slice | None = None) -> NDArray[np.float32]:
+    def floats(
+        self, rows: slice, sites: slice | None = None, out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
         """Return some samples as single precision numbers, all sites or a tile of them.
 
         Parameters
@@ -285,13 +290,22 @@ class PackedSpins(Spins):
         rows : slice
         sites : slice, optional
             Starts at a multiple of eight.
+        out : array of shape (n, n_bytes, 8), optional
+            Memory for a tile of at most that many samples and bytes of spins.
         """
-        return self._unpacked(rows, sites or slice(0, self.n_spins), _FLOAT_SIGNS)
+        return self._unpacked(rows, sites or slice(0, self.n_spins), _FLOAT_SIGNS, out)
 
-    def _unpacked(self, rows: slice, sites: slice, table: NDArray[Any]) -> NDArray[Any]:
+    def _unpacked(
+        self,
+        rows: slice,
+        sites: slice,
+        table: NDArray[Any],
+        out: NDArray[np.float32] | None = None,
+    ) -> NDArray[Any]:
         tile = rows, slice(sites.start // 8, -(-sites.stop // 8))
         bits = self._bits[tile]
-        spins: NDArray[Any] = np.take(table, bits, axis=0).reshape(len(bits), -1)
+        spins = np.take(table, bits, axis=0) if out is None else _looked_up(table, bits, out)
+        spins = spins.reshape(len(bits), -1)
         if self._observed is not None:
             spins *= np.unpackbits(self._observed[tile], axis=1)
         return spins[:, : sites.stop - sites.start]
@@ -341,6 +355,18 @@ class PackedSpins(Spins):
         if self._observed is None:
             return self.n_samples - _n_distinct(self._bits)
         return self.n_samples - _n_distinct(np.hstack([self._bits, self._observed]))
+
+
+def _looked_up(
+    table: NDArray[Any], bits: NDArray[np.uint8], out: NDArray[np.float32]
+) -> NDArray[Any]:
+    """Return rows of a table in memory that is there already."""
+    result = out[: len(bits), : bits.shape[1]]
+    # NumPy makes wide indices of the bytes: few at a time, or each is fresh memory again.
+    for k in range(0, len(bits), _AT_ONCE):
+        part = slice(k, k + _AT_ONCE)
+        np.take(table, bits[part], axis=0, out=result[part], mode="clip")
+    return result
 
 
 def joined(parts: Sequence[PackedSpins]) -> PackedSpins:
