@@ -147,6 +147,29 @@ def test_a_peer_that_fails_later_keeps_what_it_did(fake, tmp_path):
     )
     assert len(result.seconds) == 1
     assert result.failure == "ValueError: cannot do that"
+    assert (tmp_path / "log").read_text().splitlines() == ["1.0 1", "1.0 10"]  # not asked again
+
+
+def test_who_takes_too_long_is_not_asked_again(fake, tmp_path, monkeypatch):
+    from benchmarks.against import contest as module
+
+    class Impatient(module.Peer):
+        def ask(self, request):  # a limit this short is for the work, not for the start
+            self._limit = 0.5 if request.get("forever") else 60
+            return super().ask(request)
+
+    monkeypatch.setattr(module, "Peer", Impatient)
+    slow, quick = module.contest(
+        [contender("slow", fake, tmp_path, 1.0), contender("quick", fake, tmp_path, 2.0)],
+        {"n": 1},
+        [{"n": 10, "forever": True}, {"n": 20}],
+        lambda number, answer: {"sum": float(answer.sum())},
+        1,
+        lambda n, note="": None,
+    )
+    assert slow.failure == quick.failure == "more than 0.5 s"
+    assert slow.seconds == quick.seconds == []
+    assert (tmp_path / "log").read_text().splitlines() == ["1.0 1", "2.0 1"]
 
 
 def test_an_environment_that_cannot_be_built_is_reported(monkeypatch, tmp_path):
@@ -187,7 +210,7 @@ def test_reasons_name_no_folders():
 
 
 def row(case, name, overlap, seconds, failure="", threads=1):
-    marks = {} if failure else {"overlap": overlap, "recovered": 2.0}
+    marks = {} if failure else {"overlap": overlap, "recovered": 2.0, "found": 3.0}
     return {
         "case": case,
         "contender": name,
@@ -203,21 +226,30 @@ def row(case, name, overlap, seconds, failure="", threads=1):
     }
 
 
+SILHOUETTE = "linkage, P by silhouette"
+BIC = "Bernoulli mixture, P by BIC"
+
+
 @pytest.fixture
 def measured():
     from benchmarks.against.recovery import BLIND, GIVEN
 
+    failed = row("easy", "BernoulliRBM", 0, 0, failure="not installed: no such thing")
     return [
         row("easy", BLIND, 0.999, 0.1),
         row("easy", GIVEN, 1.0, 0.2),
         row("easy", "KMeans", 1.0, 0.5),
         row("easy", "NMF", 0.7, 0.01),
-        row("easy", "BernoulliRBM", 0, 0, failure="not installed: no such thing"),
+        failed,
+        row("easy", SILHOUETTE, 1.0, 0.05),
+        row("easy", BIC, 0.9, 0.01),
         row("hard", BLIND, 0.5, 4.0),
         row("hard", GIVEN, 0.9, 3.0),
         row("hard", "KMeans", 0.8, 2.0),
         row("hard", "NMF", 0.2, 1.0),
-        row("hard", "BernoulliRBM", 0, 0, failure="not installed: no such thing"),
+        failed | {"case": "hard"},
+        row("hard", SILHOUETTE, 0.3, 0.1),
+        row("hard", BIC, 0.6, 5.0),
     ]
 
 
@@ -227,17 +259,32 @@ def test_the_table_of_recovery(measured):
     accuracy, times, memory = recovery.tables(measured)
     easy, hard = accuracy.rows
     assert easy["KMeans"] == "1.000 (2)"
+    assert easy[SILHOUETTE] == "1.000 (2 of 3)"
+    assert hard["dualtap, nothing given"] == "0.500 (2 of 3)"
     assert easy["BernoulliRBM"] == "not installed: no such thing"
-    assert easy["dualtap, nothing given, against the best peer"] == "-0.001"
-    assert hard["dualtap, nothing given, against the best peer"] == "-0.300"
-    assert hard["dualtap, P given, against the best peer"] == "+0.100"
-    assert easy["fastest of those as accurate"] == "dualtap, nothing given"  # NMF is not
-    assert hard["fastest of those as accurate"] == "dualtap, P given"
-    assert "Of 2 cases" in accuracy.title
-    assert "in 1 with nothing given and in 2 with P given" in " ".join(accuracy.title.split())
-    assert "fastest in 2." in accuracy.title
     assert times.rows[1]["NMF"] == "1"
     assert memory.rows[0]["KMeans"] == "120 (+20)"
+
+
+def test_verdicts_are_between_those_who_know_as_much(measured):
+    from benchmarks.against import recovery
+
+    accuracy, *_ = recovery.tables(measured)
+    easy, hard = accuracy.rows
+    gain, first = "ours against the best peer", "fastest of those as accurate"
+    assert (easy[f"P given: {gain}"], hard[f"P given: {gain}"]) == ("+0.000", "+0.100")
+    assert (easy[f"nothing given: {gain}"], hard[f"nothing given: {gain}"]) == ("-0.001", "-0.100")
+    # NMF is quicker and the blind linkage too, but the one is worse and the other knows less.
+    assert easy[f"P given: {first}"] == hard[f"P given: {first}"] == "dualtap, P given"
+    assert easy[f"nothing given: {first}"] == SILHOUETTE
+    assert hard[f"nothing given: {first}"] == BIC
+    title = " ".join(accuracy.title.split())
+    assert "With P given, ours against 7 peers: behind none (by more than 0.005) in 2 of 2" in title
+    assert (
+        "With nothing given, ours against 3 peers: behind none (by more than 0.005) in 1" in title
+    )
+    assert "of the most accurate in 2. With" in title
+    assert "of the most accurate in 0. dualtap" in title
 
 
 def test_the_table_without_any_peer(measured):
@@ -245,8 +292,23 @@ def test_the_table_without_any_peer(measured):
 
     alone = [one for one in measured if "dualtap" in one["contender"] or one["failure"]]
     accuracy, *_ = recovery.tables(alone)
-    assert accuracy.rows[0]["dualtap, P given, against the best peer"] == "–"
-    assert "in 0 with nothing given" in accuracy.title
+    assert accuracy.rows[0]["P given: ours against the best peer"] == "–"
+    assert accuracy.title.count("in 0 of 2 cases") == 2
+    assert accuracy.title.count("most accurate in 0.") == 2  # first of one is not a victory
+
+
+def test_every_peer_has_a_method_and_every_run_is_counted():
+    from benchmarks.against import recovery
+    from benchmarks.peers.methods import METHODS
+
+    assert tuple(METHODS) == recovery.PEERS
+    names = [one.name for one in recovery.contenders()]
+    assert names == [recovery.BLIND, recovery.GIVEN, *recovery.PEERS]
+    assert len({recovery.case_name(case) for case in recovery.CASES}) == 17
+    small, large = recovery.CASES[0], recovery.CASES[-1]
+    assert [recovery.n_seeds(small, runs) for runs in (1, 3)] == [1, 3]
+    assert [recovery.n_seeds(large, runs) for runs in (1, 3)] == [1, 2]
+    assert recovery.n_answers(3, False) == 12 * (7 * 3 + 10 * 2)
 
 
 def test_tables_and_pictures_are_written(measured, tmp_path, capsys):
@@ -256,7 +318,7 @@ def test_tables_and_pictures_are_written(measured, tmp_path, capsys):
     assert all(path.stat().st_size > 0 for path in files)
     assert [path.suffix for path in files] == [".json", ".md", ".md", ".md", ".png"]
     assert json.loads(files[0].read_text())[1]["median_s"] == 0.2
-    assert "| hard | 0.500 (2) | 0.900 (2) |" in capsys.readouterr().out
+    assert "| hard | 0.500 (2 of 3) | 0.900 (2) |" in capsys.readouterr().out
 
 
 def test_the_other_tables():
@@ -295,6 +357,40 @@ def test_methods_of_peers_find_patterns():
         assert found.shape == (2, 300)
         assert set(np.unique(found)) == {-1, 1}
         assert match(found, teacher.patterns).mean_overlap > least.get(name, 0.98), name
+
+
+def test_blind_methods_are_told_nothing():
+    from benchmarks.against.recovery import BLIND_PEERS
+    from benchmarks.peers.methods import METHODS
+
+    teacher = HopfieldModel.random(300, 5, 2.0, random_state=0)
+    X = teacher.sample(100, random_state=1)
+    for name in BLIND_PEERS:
+        one, other = METHODS[name](X, 1, 0), METHODS[name](X, 50, 0)
+        np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def test_the_numbers_of_patterns_that_blind_methods_choose():
+    """Silhouette and BIC tell five clusters; without structure there is nothing above noise."""
+    from benchmarks.peers import methods
+
+    teacher = HopfieldModel.random(400, 5, 2.0, random_state=0)
+    X = teacher.sample(100, random_state=1)
+    assert len(methods.blind_linkage(X, 0)) == 5
+    assert len(methods.blind_mixture(X, 0)) == 5
+    rng = np.random.default_rng(2)
+    coins = rng.choice([-1.0, 1.0], size=(200, 800))
+    assert methods.n_above_noise(coins) == 1  # never fewer
+    planted = np.where(rng.random((3, 200, 1)) < 0.5, -1, 1) * rng.normal(size=(3, 1, 800))
+    seen = coins + planted.sum(axis=0)
+    assert methods.n_above_noise(seen) == methods.n_above_noise(seen.T) == 3
+
+
+def test_bic_is_that_of_its_definition():
+    from benchmarks.peers.methods import bic
+
+    theta = np.zeros((3, 10), dtype=np.float32)
+    assert bic(-7.0, theta, 50) == pytest.approx(32 * np.log(50) + 2 * 50 * 7)
 
 
 def test_the_mixture_sees_neither_signs_nor_holes():

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from dualtap import DualTAP, HopfieldModel, as_spins, metrics
+from dualtap.recovery.learned import Assignment
 from dualtap.recovery.temperature import fit_beta
 from dualtap.theory import paramagnetic_limit
 
@@ -694,3 +695,25 @@ def test_memory_is_that_of_the_data_and_one_round_of_students(start):
     students = 25 * 1000 * 4
     # A step of TAP holds seven arrays of students at its peak: states, fields, differences.
     assert peak_of_fit(model, X) < 3 * in_single_precision + 8 * students
+
+
+def test_order_and_signs_do_not_depend_on_how_patterns_were_found():
+    label = np.array([2, 0, 1, 0, 1, 2, -1])
+    sign = np.array([-1, 1, -1, -1, -1, 1, 1])
+    order, signs = Assignment(label, sign, np.ones(7)).canonical(4)
+    # As many samples each: by their first; the fourth pattern has none.
+    np.testing.assert_array_equal(order, [2, 0, 1, 3])
+    # Pattern 1 has its negative twice; 0 and 2 draw, and their first sample decides.
+    np.testing.assert_array_equal(signs, [1, -1, -1, 1])
+    renamed = Assignment(label, sign, np.ones(7)).renamed(order)
+    np.testing.assert_array_equal(renamed.label, [0, 1, 2, 1, 2, 0, -1])
+    assert len(Assignment(np.full(3, -1), np.ones(3), np.zeros(3)).canonical(0)[0]) == 0
+
+
+def test_patterns_come_in_the_order_of_their_samples():
+    teacher = HopfieldModel.random(300, 4, beta=2.0, random_state=0)
+    X = teacher.sample(40, random_state=1)
+    for seed in range(3):
+        model = DualTAP(random_state=seed).fit(X)
+        np.testing.assert_array_equal(model.labels_[:4], np.arange(4))
+        np.testing.assert_array_equal(model.patterns_, teacher.patterns)

@@ -93,6 +93,13 @@ def best(rows: Sequence[Row], mark: str) -> float:
     return max((float(row["marks"][mark]) for row in rows if row["marks"]), default=nan)
 
 
+def fastest(rows: Sequence[Row], mark: str, least: float) -> str:
+    """Return who is fastest among those whose mark is less than ``least`` behind the largest."""
+    good = [row for row in rows if row["marks"] and row["marks"][mark] > best(rows, mark) - least]
+    first = min(good, key=lambda row: float(row["median_s"]), default={"contender": "–"})
+    return str(first["contender"])
+
+
 def difference(value: float, base: float) -> str:
     """Return how much larger it is, with its sign."""
     return "–" if isnan(value) or isnan(base) else f"{value - base:+.3f}"

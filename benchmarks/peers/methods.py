@@ -1,8 +1,8 @@
 """What scikit-learn and a mixture model make of the samples, each in its best configuration.
 
-Every function takes ±1 samples with 0 for missing entries, the true number of patterns and a seed,
-and returns that many patterns. Nothing but NumPy and scikit-learn: it also runs where dualtap is
-not installed.
+Every method takes ±1 samples with 0 for missing entries and a seed, and returns patterns: as many
+as it is told, or, where its name begins with ``blind``, as many as its users would choose. Nothing
+but scikit-learn and what that needs: it also runs where dualtap is not installed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import NMF, PCA, FastICA
+from sklearn.metrics import silhouette_score
 from sklearn.neural_network import BernoulliRBM
+from sklearn.preprocessing import StandardScaler
 
 Bits = NDArray[np.int8]
 F32 = NDArray[np.float32]
 _N_INIT = 10
+_N_INIT_BLIND = 3  # of every P that is tried
 _EM_STEPS = 100
+_MOST_CLUSTERS = 150
+_MIXTURE_SIZES = (2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135)
 
 
 def signs(values: NDArray[Any]) -> Bits:
@@ -44,14 +51,53 @@ def linkage(spins: Bits, n_patterns: int, seed: int) -> Bits:
     """Cluster by average linkage on 1 - |overlap|; deterministic, so no use is made of ``seed``."""
     S = spins.astype(np.float32)
     overlap = S @ S.T / S.shape[1]
-    distance = np.maximum(1 - np.abs(overlap), 0)
+    clusters = AgglomerativeClustering(n_patterns, metric="precomputed", linkage="average")
+    return _centres(S, overlap, clusters.fit_predict(_distances(overlap)))
+
+
+def blind_linkage(spins: Bits, seed: int) -> Bits:
+    """Cut the tree of :func:`linkage` where the silhouette is best; no use is made of ``seed``."""
+    S = spins.astype(np.float32)
+    overlap = S @ S.T / S.shape[1]
+    distance = _distances(overlap)
+    tree = hierarchy.linkage(squareform(distance, checks=False), "average")
+
+    def silhouette(labels: NDArray[np.int32]) -> float:
+        if labels.max() == 1:  # where heights are equal, a cut gives fewer clusters than asked for
+            return -1.0
+        return float(silhouette_score(distance, labels, metric="precomputed"))
+
+    sizes = cluster_numbers(min(len(S) // 2, _MOST_CLUSTERS))
+    cuts = [hierarchy.fcluster(tree, size, "maxclust") for size in sizes]
+    return _centres(S, overlap, max(cuts, key=silhouette))
+
+
+def cluster_numbers(most: int) -> list[int]:
+    """Return the P to try: all from 2 to 30, then in steps of 10 %.
+
+    Examples
+    --------
+    >>> from benchmarks.peers.methods import cluster_numbers
+    >>> cluster_numbers(40)[-5:]
+    [29, 30, 33, 36, 39]
+    """
+    sizes = [2]
+    while (size := sizes[-1] + (sizes[-1] // 10 if sizes[-1] >= 30 else 1)) <= most:
+        sizes.append(size)
+    return sizes
+
+
+def _distances(overlap: F32) -> F32:
+    distance: F32 = np.maximum(1 - np.abs(overlap), 0)
     np.fill_diagonal(distance, 0)
-    clusters = AgglomerativeClustering(n_patterns, metric="precomputed", linkage="average").fit(
-        distance
-    )
+    return distance
+
+
+def _centres(S: F32, overlap: F32, labels: NDArray[Any]) -> Bits:
+    """Sum every cluster with the signs of its samples against the most central one."""
     sums = []
-    for k in range(n_patterns):
-        own = np.flatnonzero(clusters.labels_ == k)
+    for k in np.unique(labels):
+        own = np.flatnonzero(labels == k)
         within = overlap[np.ix_(own, own)]
         centre = np.argmax(np.abs(within).sum(axis=0))
         sums.append(signs(within[centre]) @ S[own])
@@ -61,7 +107,35 @@ def linkage(spins: Bits, n_patterns: int, seed: int) -> Bits:
 def ica(spins: Bits, n_patterns: int, seed: int) -> Bits:
     """Reduce sites to P dimensions, turn those to independent ones, take signs."""
     sites = spins.T.astype(np.float64)
-    reduced = PCA(n_patterns, random_state=seed).fit_transform(sites)
+    return _independent(PCA(n_patterns, random_state=seed).fit_transform(sites), seed)
+
+
+def blind_ica(spins: Bits, seed: int) -> Bits:
+    """Do as :func:`ica`, with as many dimensions as the spectrum of the samples shows.
+
+    Minka's estimate where there are as many sites as samples, which it needs; else as many as are
+    above the noise.
+    """
+    sites = spins.T.astype(np.float64)
+    if len(sites) >= len(spins):
+        return _independent(PCA("mle", svd_solver="full").fit_transform(sites), seed)
+    return ica(spins, n_above_noise(sites), seed)
+
+
+def n_above_noise(values: NDArray[np.float64]) -> int:
+    r"""Return how many eigenvalues of the correlation matrix of the columns are above noise.
+
+    Noise ends at :math:`(1 + \sqrt{d/n})^2` (Marchenko and Pastur) for n rows and d columns. At
+    least 1.
+    """
+    n, d = values.shape
+    Z = StandardScaler().fit_transform(values)
+    # The same eigenvalues but for zeros, from the smaller matrix.
+    spectrum = np.linalg.eigvalsh((Z @ Z.T if n < d else Z.T @ Z) / n)
+    return max(1, int(np.sum(spectrum > (1 + np.sqrt(d / n)) ** 2)))
+
+
+def _independent(reduced: NDArray[np.float64], seed: int) -> Bits:
     # The default contrast: "cube", made for ±1 sources, did worse on these.
     ica = FastICA(whiten="unit-variance", max_iter=1000, random_state=seed)
     return signs(ica.fit_transform(reduced).T)
@@ -88,10 +162,27 @@ def mixture(spins: Bits, n_patterns: int, seed: int) -> Bits:
 
     the best of several starts by likelihood. Missing entries are left out of every product.
     """
+    return signs(_best_mixture(spins.astype(np.float32), n_patterns, seed, _N_INIT)[1])
+
+
+def blind_mixture(spins: Bits, seed: int) -> Bits:
+    """Fit :func:`mixture` with many P and take that of the best BIC."""
     S = spins.astype(np.float32)
+    sizes = [size for size in _MIXTURE_SIZES if size <= max(2, len(S) // 2)]
+    fits = [_best_mixture(S, size, seed, _N_INIT_BLIND) for size in sizes]
+    return signs(min(fits, key=lambda fit: bic(fit[0], fit[1], len(S)))[1])
+
+
+def bic(likelihood: float, theta: F32, n_samples: int) -> float:
+    """Return Schwarz's criterion of a mixture, the likelihood being that of one sample."""
+    n_parameters = theta.size + len(theta) - 1  # the shares sum to 1
+    return n_parameters * float(np.log(n_samples)) - 2 * n_samples * likelihood
+
+
+def _best_mixture(S: F32, n_patterns: int, seed: int, n_init: int) -> tuple[float, F32]:
     seen = np.abs(S)
-    runs = [_em(S, seen, n_patterns, np.random.default_rng([seed, k])) for k in range(_N_INIT)]
-    return signs(max(runs, key=lambda run: run[0])[1])
+    runs = [_em(S, seen, n_patterns, np.random.default_rng([seed, k])) for k in range(n_init)]
+    return max(runs, key=lambda run: run[0])
 
 
 def _em(S: F32, seen: F32, n_patterns: int, rng: np.random.Generator) -> tuple[float, F32]:
@@ -128,6 +219,11 @@ def _far_apart(S: F32, seen: F32, n_patterns: int, rng: np.random.Generator) -> 
     return S[chosen]
 
 
+def _untold(find: Callable[[Bits, int], Bits]) -> Callable[[Bits, int, int], Bits]:
+    """Keep the number of patterns from a method that is not to know it."""
+    return lambda spins, n_patterns, seed: find(spins, seed)
+
+
 METHODS: dict[str, Callable[[Bits, int, int], Bits]] = {
     "KMeans": k_means,
     "KMeans of ±samples": k_means_both_signs,
@@ -136,4 +232,7 @@ METHODS: dict[str, Callable[[Bits, int, int], Bits]] = {
     "NMF": nmf,
     "Bernoulli mixture": mixture,
     "BernoulliRBM": rbm,
+    "linkage, P by silhouette": _untold(blind_linkage),
+    "FastICA over sites, P by PCA(mle)": _untold(blind_ica),
+    "Bernoulli mixture, P by BIC": _untold(blind_mixture),
 }

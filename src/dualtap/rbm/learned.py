@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,11 +17,12 @@ from dualtap._html import SummaryInNotebooks
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.rbm.gibbs import Chains, advance
-from dualtap.rbm.likelihood import LogPartition, log_likelihood, log_partition
+from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, log_partition
 from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors, pseudo_likelihood
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
+from dualtap.spins.cluster import blocks_of
 
 _STOPPED = {
     "flat": "the pseudo-likelihood is flat",
@@ -28,6 +30,12 @@ _STOPPED = {
     "diverged": "it diverged",
     "callback": "a callback asked for it",
 }
+
+
+def _log_probability(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
+    """Return Σ log P(s_i | rest) over the observed entries of a block, and their number."""
+    n_observed = np.count_nonzero(S)
+    return np.array([n_observed * pseudo_likelihood(model, S) if n_observed else 0.0, n_observed])
 
 
 class LearnedRBM(
@@ -57,7 +65,7 @@ class LearnedRBM(
         array of shape (n_samples, n_hidden)
         """
         check_is_fitted(self)
-        return self.model().hidden_means(validated_spins(self, X).values)
+        return blocks_of(validated_spins(self, X), held=False).map(self.model().hidden_means)
 
     def score(self, X: Any, y: None = None) -> float:
         """Return the exact mean log pseudo-likelihood per spin of X.
@@ -74,7 +82,9 @@ class LearnedRBM(
             -log 2 for a fair coin, 0 for certainty.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(self.model(), validated_spins(self, X).values)
+        blocks = blocks_of(validated_spins(self, X), held=False)
+        total, n_observed = blocks.sum(partial(_log_probability, model=self.model()))
+        return float(total / n_observed)
 
     def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
         """Return log Z with its error: exact for few units, else annealed.
@@ -109,8 +119,12 @@ class LearnedRBM(
         float
         """
         check_is_fitted(self)
-        spins = validated_spins(self, X)
-        return log_likelihood(self.model(), spins.values, partition or self.log_partition(0))
+        spins, model = validated_spins(self, X), self.model()
+        if not spins.complete:
+            raise ValueError(INCOMPLETE)
+        free_energy = blocks_of(spins, held=False).map(model.free_energy)
+        log_z = (partition or self.log_partition(0)).value
+        return -float(np.mean(free_energy, dtype=np.float64)) - log_z
 
     def sample(
         self, n_samples: int = 1, *, n_steps: int = 100, random_state: RandomState = None

@@ -22,6 +22,8 @@ _MOST_ENUMERATED = 20
 _BLOCK_BITS = 14
 _FEWEST_CHAINS = 5
 
+INCOMPLETE = "the likelihood needs samples without missing entries; score() does not"
+
 
 class LogPartition(NamedTuple):
     """log Z with its standard error, and how it was found."""
@@ -169,7 +171,7 @@ def log_likelihood(model: RBM, X: NDArray[Any], partition: LogPartition) -> floa
     -2.7726
     """
     if not np.all(X):
-        raise ValueError("the likelihood needs samples without missing entries; score() does not")
+        raise ValueError(INCOMPLETE)
     return -float(np.mean(model.free_energy(X), dtype=np.float64)) - partition.value
 
 

@@ -63,14 +63,17 @@ def pattern_space(
     >>> len(pattern_space(blocks, spectrum(blocks, rng), rng, None).V)
     3
     """
-    if n_patterns is not None:
-        return _fitted(blocks, whole, n_patterns)
     # Near full rank the values of noise fall to zero, and their ratios mean nothing.
     values = whole.values[: min(whole.n_signal, 3 * min(blocks.spins.shape) // 4) + 1]
     ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
     k = int(np.argmax(ratio)) + 1 if len(ratio) else 1
-    if len(ratio) and ratio[k - 1] > _GAP * (1 + _height(whole, k, blocks) / _NEAR_EDGE) ** 2:
+    settled = bool(
+        len(ratio) and ratio[k - 1] > _GAP * (1 + _height(whole, k, blocks) / _NEAR_EDGE) ** 2
+    )
+    if settled and n_patterns in (None, k):
         return start_factors(blocks, _vectors(blocks, whole, k))
+    if n_patterns is not None:
+        return _fitted(blocks, whole, n_patterns)
     most = max(1, min(whole.n_signal, min(blocks.spins.shape) // 2))
     for _ in range(_RANK_ROUNDS):
         factors = _fitted(blocks, whole, k)
