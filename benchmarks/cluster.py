@@ -17,7 +17,8 @@ from dualtap import DualTAP
 from dualtap.metrics import match
 from dualtap.spins import PackedSpins
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.cluster import _FAN_IN, ClusterBlocks, ClusterSpins, connected
+from dualtap.spins.cluster import _FAN_IN, ClusterBlocks, ClusterSpins
+from dualtap.spins.dask_arrays import connected
 
 PASSES = "A pass V SᵀS of 64 vectors on local Dask workers: predicted and measured"
 FITS = "Blind fits on local Dask workers, the same samples"

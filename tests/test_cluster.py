@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dualtap as dt
 from dualtap.io import zarr_store
 from dualtap.recovery.spectrum import balanced
-from dualtap.spins import PackedSpins, as_spins, cluster
+from dualtap.spins import PackedSpins, as_spins, cluster, dask_arrays
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.cluster import ClusterSpins, blocks_of
 
@@ -37,7 +37,7 @@ def local_cluster():
 
 @pytest.fixture
 def client(local_cluster, monkeypatch):
-    monkeypatch.setattr(cluster, "_LEAST_ENTRIES", 1)  # chunks as they come
+    monkeypatch.setattr(dask_arrays, "_LEAST_ENTRIES", 1)  # chunks as they come
     with Client(local_cluster) as one:
         yield one
 
@@ -95,7 +95,7 @@ def test_some_samples_come_here_if_they_are_few_and_stay_there_if_not(client, mo
 
 
 def test_small_chunks_are_put_together(client, monkeypatch):
-    monkeypatch.setattr(cluster, "_LEAST_ENTRIES", 80 * 43)
+    monkeypatch.setattr(dask_arrays, "_LEAST_ENTRIES", 80 * 43)
     X = matrix((150, 43), 0.1)
     there = as_spins(chunked(X))
     assert len(there.chunks) == 2
@@ -238,7 +238,7 @@ def test_prediction_and_scores_are_those_of_one_process(client):
 
 def test_fit_survives_the_loss_of_a_worker(monkeypatch):
     """SIGKILL in mid-fit, while passes are going on: the same patterns all the same."""
-    monkeypatch.setattr(cluster, "_LEAST_ENTRIES", 1)
+    monkeypatch.setattr(dask_arrays, "_LEAST_ENTRIES", 1)
     _, X = retrieval()
     here = dt.DualTAP(random_state=0).fit(X)
     with warnings.catch_warnings():

@@ -43,6 +43,7 @@ TOLD_PEERS = (
 BLIND_PEERS = (
     "linkage, P by silhouette",
     "FastICA over sites, P by PCA(mle)",
+    "FastICA over sites, P above noise",
     "Bernoulli mixture, P by BIC",
 )
 PEERS = TOLD_PEERS + BLIND_PEERS
@@ -79,10 +80,10 @@ sites are the observations, reduced to P components first. NMF: of 0/1 data. Ber
 with tied signs, ten starts, written here. BernoulliRBM: P hidden units.
 
 Given nothing: linkage, P by silhouette: the same tree, cut at the P up to min(M/2, 150) with the
-best silhouette. FastICA over sites, P by PCA(mle): Minka's estimate where there are no more samples
-than sites, which it needs, else the eigenvalues of the correlation matrix above the edge of
-Marchenko and Pastur. Bernoulli mixture, P by BIC: the best of 2, 3, 5, 8, 12, 18, 27, 40, 60, 90,
-135 as far as M/2, three starts of each.
+best silhouette. FastICA over sites, P above noise: as many as the correlation matrix has
+eigenvalues above the edge of Marchenko and Pastur; P by PCA(mle): Minka's estimate, or the same
+where there are more samples than sites, which it does not allow. Bernoulli mixture, P by BIC: the
+best of 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135 as far as M/2, three starts of each.
 
 One thread; interleaved runs, every contender in a process of its own, the same files for all;
 stopped after {LIMIT:g} s. Where samples have {LARGE:,} entries or more, one seed less."""

@@ -111,15 +111,19 @@ def ica(spins: Bits, n_patterns: int, seed: int) -> Bits:
 
 
 def blind_ica(spins: Bits, seed: int) -> Bits:
-    """Do as :func:`ica`, with as many dimensions as the spectrum of the samples shows.
+    """Do as :func:`ica`, with as many dimensions as Minka's estimate says.
 
-    Minka's estimate where there are as many sites as samples, which it needs; else as many as are
-    above the noise.
+    It needs as many sites as samples; where there are fewer, those above noise are taken.
     """
+    if spins.shape[1] < len(spins):
+        return blind_ica_above_noise(spins, seed)
     sites = spins.T.astype(np.float64)
-    if len(sites) >= len(spins):
-        return _independent(PCA("mle", svd_solver="full").fit_transform(sites), seed)
-    return ica(spins, n_above_noise(sites), seed)
+    return _independent(PCA("mle", svd_solver="full").fit_transform(sites), seed)
+
+
+def blind_ica_above_noise(spins: Bits, seed: int) -> Bits:
+    """Do as :func:`ica`, with as many dimensions as are above noise."""
+    return ica(spins, n_above_noise(spins.T.astype(np.float64)), seed)
 
 
 def n_above_noise(values: NDArray[np.float64]) -> int:
@@ -234,5 +238,6 @@ METHODS: dict[str, Callable[[Bits, int, int], Bits]] = {
     "BernoulliRBM": rbm,
     "linkage, P by silhouette": _untold(blind_linkage),
     "FastICA over sites, P by PCA(mle)": _untold(blind_ica),
+    "FastICA over sites, P above noise": _untold(blind_ica_above_noise),
     "Bernoulli mixture, P by BIC": _untold(blind_mixture),
 }

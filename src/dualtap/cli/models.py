@@ -156,7 +156,7 @@ def show(
 
 def _cluster(address: str | None) -> AbstractContextManager[Any]:
     """Return the time during which a Dask cluster is used, if one is."""
-    from dualtap.spins.cluster import connected
+    from dualtap.spins.dask_arrays import connected
 
     return nullcontext() if address is None else connected(address)
 

@@ -15,7 +15,7 @@ import joblib
 from dualtap._progress import progress
 from dualtap.experiments.experiment import Experiment, Outcome, Results, Task
 from dualtap.experiments.store import Store
-from dualtap.spins.cluster import connected
+from dualtap.spins.dask_arrays import connected
 
 Finished = tuple[Task, Outcome, float]
 

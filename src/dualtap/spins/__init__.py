@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualtap.spins.builder import SpinsBuilder
-from dualtap.spins.cluster import dask_spins, is_dask_array
+from dualtap.spins.dask_arrays import dask_spins, is_dask_array
 from dualtap.spins.numbers import chunks
 from dualtap.spins.storage import CHUNK, DenseSpins, PackedSpins, Spins, SpinSummary
 
