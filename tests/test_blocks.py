@@ -304,9 +304,6 @@ def test_parts_are_joined():
 
 # --- Samples that memory cannot hold ------------------------------------------------------------
 
-# The file behind a map is left to the collector of garbage, which warns.
-LEFT_OPEN = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-
 
 @pytest.fixture
 def little_memory(monkeypatch, tmp_path):
@@ -324,7 +321,6 @@ def on_disk(spins):
     return isinstance(spins._bits, np.memmap)
 
 
-@LEFT_OPEN
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_large_samples_are_on_disk(little_memory, missing, monkeypatch):
     monkeypatch.setattr("dualtap.spins.CHUNK", 7 * 45)
@@ -346,7 +342,6 @@ def test_large_samples_are_on_disk(little_memory, missing, monkeypatch):
     np.testing.assert_array_equal(spins.some(9).values, here.some(9).values)
 
 
-@LEFT_OPEN
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("first_gap", [0, 20, 49, 129, 130])
 @given(chunk=st.integers(1, 60))
@@ -367,7 +362,6 @@ def test_samples_go_to_disk_when_there_are_too_many(known, first_gap, chunk):
     np.testing.assert_array_equal(spins.values, S)
 
 
-@LEFT_OPEN
 def test_bytes_that_become_too_many_go_to_disk(little_memory, monkeypatch):
     monkeypatch.setattr(builder, "DENSE", 40 * 45)
     S = signs((130, 45), 0.1)
@@ -380,7 +374,6 @@ def test_bytes_that_become_too_many_go_to_disk(little_memory, monkeypatch):
     np.testing.assert_array_equal(spins.values, S)
 
 
-@LEFT_OPEN
 def test_what_fits_stays_in_memory(little_memory):
     assert not on_disk(as_spins(signs((50, 45))))  # 300 bytes
     assert on_disk(as_spins(signs((51, 45))))
@@ -398,7 +391,6 @@ def test_half_of_the_memory_may_be_taken(monkeypatch):
     assert builder.most_in_memory() == 2**32
 
 
-@LEFT_OPEN
 def test_the_file_has_no_name(little_memory, monkeypatch):
     spins = as_spins(signs((130, 45), 0.1), zero_is_missing=True)
     assert spins._bits.filename is None
@@ -410,7 +402,6 @@ def test_the_file_has_no_name(little_memory, monkeypatch):
         as_spins(signs((130, 45)))
 
 
-@LEFT_OPEN
 def test_samples_on_disk_cannot_be_changed(little_memory):
     spins = as_spins(signs((130, 45)))
     with pytest.raises(ValueError, match="read-only"):
@@ -427,7 +418,6 @@ class Pages:
         self.n_given += 1
 
 
-@LEFT_OPEN
 def test_a_pass_gives_back_what_the_last_one_read(little_memory):
     S = signs((130, 45), 0.1)
     spins = as_spins(S, zero_is_missing=True)
@@ -446,7 +436,6 @@ def test_a_pass_gives_back_what_the_last_one_read(little_memory):
         plane._mmap = mapping
 
 
-@LEFT_OPEN
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize(
     "estimator",
@@ -559,3 +548,19 @@ def test_errors_name_rows_of_the_whole(chunk, message):
     chunk = np.array(chunk, dtype=object if None in chunk[0] else None)
     with pytest.raises(ValueError, match=message):
         build.add(chunk)
+
+
+def test_changes_go_with_some_samples():
+    S = signs((60, 45))
+    a = np.arange(60, dtype=np.float32)[:, None]
+    for spins in (DenseSpins(S, "-1/+1"), packed(S)):
+        changed = Blocks(spins).changed(lambda s, x: s * x, a).changed(lambda s: s + 1)
+        chosen = spread(60, 7)
+        found = changed.some(7).map(lambda s: s)
+        np.testing.assert_array_equal(found, (S * a + 1)[chosen])
+
+
+def test_a_part_may_be_empty():
+    one = SpinsBuilder()
+    one.add(np.empty((0, 5)))
+    assert one.part().shape == (0, 5)

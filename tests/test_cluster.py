@@ -140,6 +140,13 @@ def test_chunks_of_unknown_size_are_measured(client):
     X = matrix((150, 43))
     array = chunked(X)
     np.testing.assert_array_equal(as_spins(array[array[:, 0] > 0]).values, X[X[:, 0] > 0])
+    X[37:74, 0] = -1  # a chunk without any sample
+    array = chunked(X)
+    spins = as_spins(array[array[:, 0] > 0])
+    np.testing.assert_array_equal(spins.values, X[X[:, 0] > 0])
+    assert len(spins.chunks) == 4
+    with pytest.raises(ValueError, match="X is empty"):
+        as_spins(array[array[:, 0] > 5])
 
 
 # --- passes over them ---------------------------------------------------------------------------

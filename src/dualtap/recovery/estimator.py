@@ -110,6 +110,7 @@ class DualTAP(LearnedPatterns):
         Leading squared singular values of the samples, over the edge of noise.
     n_passes_ : float
         How often the samples were gone over, reading X included unless it was read before.
+        Of deflation of small data: without the products of a spectral start.
     history_ : History
         Deflation only.
     n_iter_ : int

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._threads import n_threads, parallel_map
-from dualtap.spins.storage import DenseSpins, PackedSpins, Spins
+from dualtap.spins.storage import DenseSpins, PackedSpins, Spins, spread
 
 F32 = NDArray[np.float32]
 Rows = NDArray[Any]
@@ -133,7 +133,16 @@ class Blocks:
         """Return the blocks of at most that many samples, evenly spread over all."""
         if self.n_samples <= n_samples:
             return self
-        return Blocks(self.spins.some(n_samples), workers=self._workers)
+        other = Blocks(self.spins.some(n_samples), workers=self._workers)
+        return self._also_changed(other, spread(self.n_samples, n_samples))
+
+    def _also_changed(self, other: Blocks, samples: NDArray[np.int64]) -> Blocks:
+        """Return blocks of chosen samples with what was done to these."""
+        if self.dense is not None:
+            other.dense = self.dense[samples]
+        for change in self._changes:
+            other = other.changed(change.function, *(a[samples] for a in change.arrays))
+        return other
 
     def map(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
         """Return ``function(S, *rows of arrays)`` of every block, one after the other.

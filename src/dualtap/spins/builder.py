@@ -257,19 +257,20 @@ class _Rows:
         self._slabs: list[NDArray[np.uint8]] = []
         self._free = 0  # rows, at the end of the last slab
         self._file: IO[bytes] | None = None
+        self._width = 0
         self.n_rows = 0
 
     def __bool__(self) -> bool:
         return self.n_rows > 0
 
     def add(self, rows: NDArray[np.uint8]) -> None:
+        self._width = rows.shape[1]
         n_rows = max(self._expected or 0, self.n_rows + len(rows))
         if self._file is None and n_rows * rows.shape[1] > most_in_memory():
             self._to_disk()
         if self._file is not None:
             self._file.write(np.ascontiguousarray(rows).data)
             self.n_rows += len(rows)
-            self._width = rows.shape[1]
             return
         while len(rows):
             if not self._free:
@@ -286,11 +287,13 @@ class _Rows:
     def finish(self) -> NDArray[np.uint8]:
         if self._file is not None:
             self._file.flush()
-            return np.memmap(self._file, np.uint8, "r", shape=(self.n_rows, self._width))
+            mapped = np.memmap(self._file, np.uint8, "r", shape=(self.n_rows, self._width))
+            self._file.close()  # the map keeps what it needs
+            return mapped
         slabs, self._slabs = self._slabs[::-1], []
         if len(slabs) == 1:
             return slabs[0][: self.n_rows]
-        result = np.empty((self.n_rows, slabs[-1].shape[1]), dtype=np.uint8)
+        result = np.empty((self.n_rows, self._width), dtype=np.uint8)
         first = 0
         while slabs:
             part = slabs.pop()[: self.n_rows - first]

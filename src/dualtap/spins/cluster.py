@@ -216,7 +216,10 @@ class ClusterBlocks(Blocks):
 
     def some(self, n_samples: int) -> Blocks:
         """Return the blocks of at most that many samples, evenly spread over all."""
-        return self if self.n_samples <= n_samples else blocks_of(self.spins.some(n_samples))
+        if self.n_samples <= n_samples:
+            return self
+        chosen = spread(self.n_samples, n_samples)
+        return self._also_changed(blocks_of(self.spins.some(n_samples)), chosen)
 
     def map(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
         """Return ``function(S, *rows of arrays)`` of every block, one after the other."""

@@ -105,21 +105,19 @@ def _present_client() -> Any:
 def _packed_on(client: Any, X: Any, zero_is_missing: bool) -> ClusterSpins:
     from dask.delayed import delayed
 
-    sizes = X.chunks[0]
-    first = np.cumsum([0, *sizes[:-1]])
+    first = np.cumsum([0, *X.chunks[0][:-1]])
     pack = delayed(_pack, pure=False)
-    blocks = X.to_delayed().ravel()
-    parts = [
-        pack(block, zero_is_missing, int(row)) for block, row in zip(blocks, first, strict=True)
-    ]
+    blocks = zip(X.to_delayed().ravel(), first, X.chunks[0], strict=True)
+    filled = [block for block in blocks if block[2]]
+    parts = [pack(block, zero_is_missing, int(row)) for block, row, _ in filled]
+    sizes = [size for *_, size in filled]
     # Futures, not values: what is lost with a worker the scheduler makes again.
     packed = client.compute(parts)
     seen, missing = None, 0
     for one, n_missing in client.gather(client.map(_facts, packed, pure=False)):
         seen = one if seen is None else seen.also(one)
         missing += n_missing
-    assert seen is not None  # an array has one chunk at least
-    encoding = seen.checked(*X.shape)
+    encoding = (seen or Seen()).checked(*X.shape)
     groups = _groups(sizes, X.shape[1])
     chunks = [client.submit(_joined, packed[group], pure=False) for group in groups]
     sizes = [sum(sizes[group]) for group in groups]
