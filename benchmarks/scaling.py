@@ -51,7 +51,7 @@ class Size(NamedTuple):
 WHOLE = Size(100_000, 10_000, 50)
 SERIES = {
     "N": [Size(n, 5_000, 20) for n in (10_000, 20_000, 50_000, 100_000)],
-    "M": [Size(20_000, n, 20) for n in (2_000, 5_000, 10_000, 20_000)],
+    "M": [Size(20_000, n, 20) for n in (6_000, 12_000, 30_000, 60_000)],
     "P": [Size(20_000, 10_000, n) for n in (50, 100, 200, 500)],
 }
 
@@ -113,7 +113,7 @@ def interleaved(tasks: Mapping[str, Callable[[], Any]], runs: int) -> dict[str, 
     return times
 
 
-def share(size: Size = WHOLE, n_students: int = 64, runs: int = 5) -> list[dict[str, object]]:
+def share(size: Size = WHOLE, n_students: int = 64, runs: int = 3) -> list[dict[str, object]]:
     """Time an iteration of all students on floats and on bits, and the products alone."""
     _, spins = drawn(size)
     S = np.empty(spins.shape, dtype=np.float32)
@@ -159,7 +159,7 @@ def _products(S: NDArray[np.float32], m: NDArray[np.float32]) -> dict[str, Calla
     }
 
 
-def growth(series: dict[str, list[Size]] = SERIES, runs: int = 3) -> list[dict[str, Any]]:
+def growth(series: dict[str, list[Size]] = SERIES, runs: int = 2) -> list[dict[str, Any]]:
     """Time blind fits over a decade of each size, the others fixed."""
     DualTAP(random_state=0).fit(drawn(Size(2_000, 500, 5))[1])  # compiles
     return [row for name, sizes in series.items() for row in _series(name, sizes, runs)]
