@@ -218,6 +218,9 @@ def plot_growth(rows: list[dict[str, Any]]) -> None:
         ax.loglog(x, y, "ko", label="measured")
         ax.loglog(x, np.exp(np.log(y).mean()) * (x / math.exp(np.log(x).mean())) ** k, "C0--")
         ax.set(xlabel=titles[name], ylabel="seconds", title=f"time ∝ {name}$^{{{k:.2f}}}$")
+        ax.set_xticks(x, [f"{value:,.0f}" for value in x])
+        ax.set_yticks(y, [f"{value:.2g}" for value in y])
+        ax.minorticks_off()
     figure.suptitle("Blind fits of data at one bit a spin, β = 2")
     figure.savefig(PICTURES / "scaling-growth.png", dpi=120)
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.against.tables import Rows, by_case
 
-_MARKERS = "osD^v<>PX*"
+_MARKERS = "osD^v<>PX*hpd"
 _MOST_COLUMNS = 5
 
 
