@@ -717,3 +717,13 @@ def test_patterns_come_in_the_order_of_their_samples():
         model = DualTAP(random_state=seed).fit(X)
         np.testing.assert_array_equal(model.labels_[:4], np.arange(4))
         np.testing.assert_array_equal(model.patterns_, teacher.patterns)
+
+
+def test_labels_are_those_of_predict_also_where_samples_lie_between_patterns():
+    """Ties go to the first pattern, whose place is known only once the samples are counted."""
+    teacher = HopfieldModel.random(20, 3, beta=1.5, random_state=3)
+    X = teacher.sample(400, random_state=4)
+    model = DualTAP(n_patterns=3, random_state=0).fit(X)
+    overlaps = np.abs(X.astype(int) @ model.patterns_.T.astype(int))
+    assert (np.sort(overlaps)[:, -1] == np.sort(overlaps)[:, -2]).any()
+    np.testing.assert_array_equal(model.labels_, model.predict(X))

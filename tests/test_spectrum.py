@@ -8,6 +8,7 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.recovery import space, spectrum
 from dualtap.recovery.factors import iterate, start_factors
 from dualtap.recovery.space import (
+    _fitted,
     marginals_explained,
     n_missing,
     pattern_space,
@@ -372,8 +373,7 @@ def test_a_pattern_that_is_missing_is_missed(beta, n_patterns, n_samples):
     _, X = samples(beta, n_patterns, n_samples)
     blocks, rng = blocks_of(X), np.random.default_rng(0)
     whole = spectrum.spectrum(blocks, rng, n_patterns)
-    few = pattern_space(blocks, whole, rng, n_patterns - 1)
-    enough = pattern_space(blocks, whole, rng, n_patterns)
+    few, enough = _fitted(blocks, whole, n_patterns - 1), _fitted(blocks, whole, n_patterns)
     assert len(few.V) == n_patterns - 1
     assert n_missing(blocks, few, rng) >= 1
     assert n_missing(blocks, enough, rng) == 0
@@ -384,8 +384,8 @@ def test_missing_entries_leave_no_trace_in_the_residual():
     X[np.random.default_rng(5).random(X.shape) < 0.3] = 0
     blocks, rng = blocks_of(X), np.random.default_rng(0)
     whole = spectrum.spectrum(blocks, rng, 3)
-    assert n_missing(blocks, pattern_space(blocks, whole, rng, 3), rng) == 0
-    assert n_missing(blocks, pattern_space(blocks, whole, rng, 2), rng) >= 1
+    assert n_missing(blocks, _fitted(blocks, whole, 3), rng) == 0
+    assert n_missing(blocks, _fitted(blocks, whole, 2), rng) >= 1
 
 
 # --- Fields -------------------------------------------------------------------------------------

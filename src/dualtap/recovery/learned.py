@@ -62,10 +62,13 @@ class Assignment(NamedTuple):
 
 
 def _nearest(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the pattern of largest overlap with each sample, and N times that overlap."""
+    """Return the pattern of largest overlap with each sample, N times that, and if it is a tie."""
     o = S @ zeta.T
-    label = np.argmax(np.abs(o), axis=1)
-    return np.column_stack([label, np.take_along_axis(o, label[:, None], axis=1)[:, 0]])
+    size = np.abs(o)
+    label = np.argmax(size, axis=1)
+    chosen = np.take_along_axis(o, label[:, None], axis=1)
+    tied = np.count_nonzero(size == np.abs(chosen), axis=1) > 1
+    return np.column_stack([label, chosen[:, 0], tied])
 
 
 class LearnedPatterns(
@@ -269,14 +272,19 @@ class LearnedPatterns(
         return result
 
     def _assign(self, spins: Spins) -> Assignment:
+        return self._assigned(spins)[0]
+
+    def _assigned(self, spins: Spins) -> tuple[Assignment, bool]:
+        """Return the assignment, and if the order of patterns has decided some of it."""
         if not self.n_patterns_:
             n = spins.n_samples
-            return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n))
+            return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n)), False
         blocks = blocks_of(spins, held=False)
         nearest = blocks.map(partial(_nearest, zeta=self.patterns_.astype(np.float32)))
         chosen = nearest[:, 1] / blocks.n_observed
         sign = np.where(chosen < 0, -1, 1)
-        return Assignment(nearest[:, 0].astype(np.int64), sign, np.abs(chosen))
+        assignment = Assignment(nearest[:, 0].astype(np.int64), sign, np.abs(chosen))
+        return assignment, bool(nearest[:, 2].any())
 
     def _learn_assignments(self, assignment: Assignment) -> None:
         """Set labels, shares and typical overlaps from those of the training samples."""
