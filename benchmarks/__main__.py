@@ -1,6 +1,6 @@
 """Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery] [real] [memory]``.
 
-Also ``peers``, ``scaling``, ``cluster``, and ``scaling-paper``, which takes an hour or more. All of
+Also ``peers``, ``scaling``, ``cluster``, and ``scaling-paper``, which takes half an hour. All of
 them but the last when none is named.
 """
 
