@@ -144,7 +144,8 @@ def fits(worker_counts: tuple[int, ...] = (1, 2, 4)) -> list[dict[str, object]]:
             start = time.perf_counter()
             model = DualTAP(random_state=0).fit(there)
             taken = time.perf_counter() - start
-        rows.append(_fit_row(f"{n_workers} workers", model, here, patterns, taken))
+        where = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
+        rows.append(_fit_row(where, model, here, patterns, taken))
     return rows
 
 

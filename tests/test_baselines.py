@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from dualtap import HopfieldModel, as_spins
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.baselines.mean_field import centred, magnetizations, mean_field_couplings
-from dualtap.baselines.pseudo_likelihood import (
+from dualtap.baselines.regressions import (
     PenalisedLoss,
     ising_pseudo_likelihood,
     minimise,

@@ -27,6 +27,7 @@ NOT_RUN = (
     "python -m benchmarks",
     "dualtap --install-completion",
     "dualtap reproduce ",
+    "dualtap bench ",
     "dualtap fit data.zarr --dask tcp:",
 )
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

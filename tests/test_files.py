@@ -1,13 +1,9 @@
 """Files are whole or not there; large ones take little memory."""
 
 import io
-import json
 import os
 import stat
-import subprocess
-import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +18,7 @@ from dualtap._files import (
     read_arrays,
 )
 from dualtap.io import FORMATS, read_samples, write_samples
+from peak_memory import on_linux, readings
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
@@ -118,23 +115,6 @@ def test_open_regular_follows_links(tmp_path):
 
 # Memory: what is read is kept at one bit a spin, and passes through in small pieces.
 
-PEAK = """
-import json, sys
-import h5py, pyarrow.parquet
-from dualtap.io import read_samples
-from dualtap.spins import builder
-builder.DENSE = 0  # as if there were more of them
-def peak():  # of this process alone: ru_maxrss begins with that of its parent
-    with open("/proc/self/status") as status:
-        return int(status.read().split("VmHWM:")[1].split()[0]) / 1024
-small, *large = sys.argv[1:]
-read_samples(small)
-before = peak()
-for path in large:
-    spins = read_samples(path, transpose="turned" in path).spins
-    print(json.dumps([path, peak() - before, spins.shape, int(spins.block(slice(7)).sum())]))
-    del spins
-"""
 ROWS = np.random.default_rng(0).integers(0, 2, size=(20, 1000), dtype=np.int8)
 
 
@@ -154,7 +134,7 @@ def _large(path, n_rows):
         write_samples(path, np.tile(ROWS, (repeats, 1)))
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read off /proc")
+@on_linux
 def test_large_files_take_little_memory(tmp_path):
     """Thirty million entries: 4 MB packed, 30 MB as bytes, 120 MB as floats; 60 MB of text."""
     n_rows = 30_000
@@ -172,20 +152,15 @@ def test_large_files_take_little_memory(tmp_path):
     for path in paths:
         _large(path, n_rows)
     _large(tmp_path / "small.csv", 20)
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(tmp_path / "small.csv"), *map(str, paths)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = readings(tmp_path / "small.csv", paths, libraries=("h5py", "pyarrow.parquet"))
+    assert [reading.path for reading in found] == list(map(str, paths))
     spins = 2 * ROWS.astype(int) - 1
-    for line in done.stdout.splitlines():
-        path, growth, shape, total = json.loads(line)
+    for path, growth, shape, total in found:
         upright = n_rows, 1000
-        assert tuple(shape) == (upright[::-1] if "turned" in path else upright)
-        assert total == (spins[:, :7].sum() * n_rows // 20 if "turned" in path else spins[:7].sum())
+        turned = path.endswith("turned.npy")
+        assert shape == (upright[::-1] if turned else upright)
+        assert total == (spins[:, :7].sum() * n_rows // 20 if turned else spins[:7].sum())
         assert growth < 90, path
-    assert len(done.stdout.splitlines()) == len(paths)
 
 
 def test_no_copy_of_a_text_file_is_held(tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import dualtap as dt
 from dualtap._files import atomic_folder, check_free
 from dualtap.io import read_samples, write_samples
 from dualtap.io.zarr_store import open_array
+from peak_memory import on_linux, readings
 
 zarr = pytest.importorskip("zarr")
 
@@ -463,26 +463,8 @@ def test_damage_anywhere(tmp_path_factory, small, data, new):
 
 # Memory
 
-PEAK = """
-import json, sys
-import zarr
-from dualtap.io import read_samples
-from dualtap.spins import builder
-builder.DENSE = 0  # as if there were more of them
-def peak():  # of this process alone: ru_maxrss begins with that of its parent
-    with open("/proc/self/status") as status:
-        return int(status.read().split("VmHWM:")[1].split()[0]) / 1024
-small, *large = sys.argv[1:]
-read_samples(small)
-before = peak()
-for path in large:
-    spins = read_samples(path).spins
-    print(json.dumps([path, peak() - before, spins.shape, int(spins.block(slice(7)).sum())]))
-    del spins
-"""
 
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read off /proc")
+@on_linux
 def test_large_stores_take_little_memory(tmp_path):
     """Thirty million entries: 4 MB packed, 30 MB as bytes, 240 MB as they are stored here."""
     shape, rows = (10_000, 3000), np.random.default_rng(0).integers(0, 2, size=(7, 3000))
@@ -492,15 +474,12 @@ def test_large_stores_take_little_memory(tmp_path):
         array[:] = 1
         array[:7] = rows
     store(tmp_path / "small.zarr", X)
-    paths = [str(tmp_path / f"{name}.zarr") for name in ("small", *layouts)]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, *paths], capture_output=True, text=True, check=True
-    )
-    results = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(results) == len(layouts)
-    for path, growth, found, total in results:
-        assert (tuple(found), total) == (shape, (2 * rows - 1).sum())
-        assert growth < 120, path
+    paths = [tmp_path / f"{name}.zarr" for name in layouts]
+    found = readings(tmp_path / "small.zarr", paths)
+    assert [reading.path for reading in found] == list(map(str, paths))
+    for reading in found:
+        assert (reading.shape, reading.total) == (shape, (2 * rows - 1).sum())
+        assert reading.growth < 120, reading.path
 
 
 def test_large_samples_are_written_in_pieces(tmp_path, monkeypatch):

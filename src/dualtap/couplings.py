@@ -19,7 +19,14 @@ from dualtap._namespace import is_foreign, like, namespace, row_squares, to_nump
 
 FloatArray = NDArray[np.floating[Any]]
 
-__all__ = ["Couplings", "DeflatedCouplings", "DenseCouplings", "HebbianCouplings"]
+__all__ = [
+    "Couplings",
+    "DeflatedCouplings",
+    "DenseCouplings",
+    "GramCouplings",
+    "HebbianCouplings",
+    "Products",
+]
 
 
 class Couplings(Protocol):
@@ -142,9 +149,13 @@ class HebbianCouplings:
 class GramCouplings:
     r"""Couplings :math:`J = S^\top S / N` of samples that are never held as one array of floats.
 
+    The samples are packed, on Dask workers, or on another device. Such couplings are known by
+    their products alone: without factors, they cannot be used site after site.
+
     Parameters
     ----------
     samples : Products
+        The S, 0 where an entry is missing.
 
     Examples
     --------
@@ -186,6 +197,18 @@ class DeflatedCouplings:
         The m_t, best where the magnetizations will be: elsewhere they are moved at every product.
     gammas : array of shape (n_removed,)
         The γ_t.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import DeflatedCouplings, HebbianCouplings
+    >>> patterns = np.array([[1, 1, 1, 1], [1, 1, -1, -1]], dtype=np.float32)
+    >>> J = DeflatedCouplings(HebbianCouplings(patterns), patterns[:1], np.ones(1))
+    >>> J.alpha
+    0.5
+    >>> J.dot(patterns)
+    array([[ 0.,  0.,  0.,  0.],
+           [ 1.,  1., -1., -1.]], dtype=float32)
     """
 
     def __init__(self, base: Couplings, directions: FloatArray, gammas: FloatArray) -> None:
@@ -218,6 +241,14 @@ class DenseCouplings:
     matrix : array-like of shape (n_spins, n_spins)
     alpha : float, optional
         Coefficient of the reaction term; the mean diagonal when not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import DenseCouplings
+    >>> J = DenseCouplings([[0, 0.5], [0.5, 0]])
+    >>> J.dot(np.array([[1.0, -1.0]]))
+    array([[-0.5,  0.5]])
     """
 
     def __init__(self, matrix: ArrayLike, alpha: float | None = None) -> None:

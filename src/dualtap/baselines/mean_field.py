@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._threads import one_blas_thread
 from dualtap._validation import TakesSpins, validated_spins
-from dualtap.baselines.pseudo_likelihood import ising_pseudo_likelihood
+from dualtap.baselines.regressions import ising_pseudo_likelihood
 
 FloatArray = NDArray[np.float64]
 

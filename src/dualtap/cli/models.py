@@ -26,7 +26,19 @@ from dualtap.cli.app import (
     print_outcome,
     read,
 )
-from dualtap.cli.request import Method, Request
+from dualtap.cli.request import (
+    Beta,
+    Checkpoint,
+    ChosenMethod,
+    Effort,
+    Hidden,
+    Method,
+    Patterns,
+    Request,
+    Resume,
+    Students,
+    Updates,
+)
 
 if TYPE_CHECKING:
     from dualtap.io import SampleFile
@@ -46,37 +58,18 @@ if TYPE_CHECKING:
 def fit(
     data: Annotated[Path, typer.Argument(help=f"Samples: {FORMATS}.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            help="tap (default): nothing need be known. paper: the published algorithm. "
-            "rbm: a Gaussian RBM trained by PCD-10."
-        ),
-    ] = None,
+    method: ChosenMethod = None,
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
-    patterns: Annotated[
-        int | None, typer.Option(help="tap, paper: number of patterns, if known.", min=1)
-    ] = None,
-    beta: Annotated[float | None, typer.Option(help="Inverse temperature, if known.")] = None,
-    effort: Annotated[
-        int | None,
-        typer.Option(help="tap: multiplies the starts, for hard data; 1 if not given.", min=1),
-    ] = None,
-    students: Annotated[
-        int | None,
-        typer.Option(help="paper: students of a round, and most rounds without --patterns.", min=1),
-    ] = None,
-    hidden: Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)] = None,
-    updates: Annotated[int | None, typer.Option(help="rbm: most updates made.", min=1)] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(help="rbm: go on with the run in this file, and keep it there."),
-    ] = None,
+    patterns: Patterns = None,
+    beta: Beta = None,
+    effort: Effort = None,
+    students: Students = None,
+    hidden: Hidden = None,
+    updates: Updates = None,
+    checkpoint: Checkpoint = None,
+    resume: Resume = None,
     dask: Annotated[
         str | None,
         typer.Option(help="Fit a .zarr store on a Dask cluster: a scheduler's address, or: local."),

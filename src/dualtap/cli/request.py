@@ -1,4 +1,4 @@
-"""What ``dualtap fit`` was asked for, and the model that follows."""
+"""What ``dualtap fit`` may be asked for, what it was, and the model that follows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +30,34 @@ _OWN = {
     Method.paper: ("patterns", "students"),
     Method.rbm: ("hidden", "updates", "checkpoint", "resume"),
 }
+
+ChosenMethod = Annotated[
+    Method | None,
+    typer.Option(
+        help="tap (default): nothing need be known. paper: the published algorithm. "
+        "rbm: a Gaussian RBM trained by PCD-10."
+    ),
+]
+Patterns = Annotated[
+    int | None, typer.Option(help="tap, paper: number of patterns, if known.", min=1)
+]
+Beta = Annotated[float | None, typer.Option(help="Inverse temperature, if known.")]
+Effort = Annotated[
+    int | None,
+    typer.Option(help="tap: multiplies the starts, for hard data; 1 if not given.", min=1),
+]
+Students = Annotated[
+    int | None,
+    typer.Option(help="paper: students of a round, and most rounds without --patterns.", min=1),
+]
+Hidden = Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)]
+Updates = Annotated[int | None, typer.Option(help="rbm: most updates made.", min=1)]
+Checkpoint = Annotated[
+    Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
+]
+Resume = Annotated[
+    Path | None, typer.Option(help="rbm: go on with the run in this file, and keep it there.")
+]
 
 
 @dataclass(frozen=True)
