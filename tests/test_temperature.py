@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.metrics import pseudo_likelihood
+from dualtap.metrics import aligned_fields, pseudo_likelihood
 from dualtap.recovery import temperature
-from dualtap.recovery.temperature import BETA_RANGE, fit_beta
+from dualtap.recovery.temperature import BETA_RANGE, best_temperature, fit_beta, fit_fields
 
 
 def biased(beta, n_spins=300, n_samples=300, start="auto"):
@@ -40,6 +40,51 @@ def test_beta_with_fields_maximises_the_pseudo_likelihood(missing):
         options={"xatol": 1e-6},
     )
     assert fit_beta(X, teacher.patterns, teacher.fields) == pytest.approx(best.x, rel=2e-3)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("beta", [0.5, 1.5, 3.0])
+def test_beta_and_likelihood_are_those_of_the_maximum(beta, missing):
+    teacher = HopfieldModel.random(200, 3, beta, random_state=0)
+    X = teacher.sample(50, random_state=1)
+    X[np.random.default_rng(3).random(X.shape) < missing] = 0
+    found, value = best_temperature(X, teacher.patterns)
+    best = minimize_scalar(
+        lambda x: -pseudo_likelihood(X, teacher.patterns, x),
+        bounds=(0.1, 10),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    # The histogram's bins are 7e-4 wide.
+    assert found == pytest.approx(best.x, rel=2e-3)
+    assert value == pytest.approx(-best.fun, abs=1e-5)
+
+
+@pytest.mark.parametrize("with_fields", [False, True])
+def test_blocks_make_no_difference(with_fields, monkeypatch):
+    teacher, X = biased(1.5, n_samples=100)
+    X[np.random.default_rng(3).random(X.shape) < 0.2] = 0
+    b = teacher.fields if with_fields else None
+    whole = best_temperature(X, teacher.patterns, b)
+    monkeypatch.setattr(temperature, "_BLOCK", 300 * 7)
+    assert best_temperature(X, teacher.patterns, b) == pytest.approx(whole, rel=1e-5)
+    beta, fields = fit_fields(X, teacher.patterns)
+    monkeypatch.undo()
+    expected = fit_fields(X, teacher.patterns)
+    assert beta == pytest.approx(expected[0], rel=1e-5)
+    np.testing.assert_allclose(fields, expected[1], atol=1e-5)
+
+
+def test_the_histogram_counts_every_observed_spin():
+    teacher, X = biased(1.5, n_samples=40)
+    X[np.random.default_rng(3).random(X.shape) < 0.3] = 0
+    zeta = teacher.patterns.astype(np.float32)
+    ((centres, _, counts),) = temperature._histogram(X, zeta).blocks
+    values = np.concatenate(list(aligned_fields(X, zeta)))
+    assert counts.sum() == values.size == np.count_nonzero(X)
+    # Each within half a bin of 2 * 3 / 8192 of its own value.
+    placed = np.repeat(centres, counts.astype(int))
+    np.testing.assert_allclose(placed, np.sort(values), atol=4e-4)
 
 
 @settings(max_examples=15, deadline=None)

@@ -429,12 +429,14 @@ def aligned(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.flo
     >>> aligned(np.array([[1, 1, -1, 0]], np.float32), np.array([[1, 1, -1, 1]], np.float32))
     array([[0.66..., 0.66..., 0.66..., 0.  ...]], dtype=float32)
     """
-    n_observed = np.count_nonzero(s, axis=1)[:, None].astype(np.float32)
-    scale = 1 / np.maximum(n_observed, 1)
-    h = ((s @ zeta.T) * scale) @ zeta
-    h -= s * (np.square(zeta).sum(axis=0) * scale)
-    result: NDArray[np.float32] = s * h
-    return result
+    observed = np.square(s)
+    scale = 1 / np.maximum(observed.sum(axis=1, keepdims=True), 1)
+    h: NDArray[np.float32] = ((s @ zeta.T) * scale) @ zeta
+    h *= s
+    observed *= np.square(zeta).sum(axis=0)
+    observed *= scale
+    h -= observed
+    return h
 
 
 class Calibration(NamedTuple):

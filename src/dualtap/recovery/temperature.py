@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 
 from dualtap.hopfield import as_fields
-from dualtap.metrics import aligned_fields, field_blocks
+from dualtap.metrics import field_blocks
 from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.blocks import F32
 
 BETA_RANGE = 0.01, 50.0
 """Where β is looked for; data without a single misaligned spin push it to the upper end."""
 
 _ENOUGH_ENTRIES = 2**24
 _BINS = 8192
+_BLOCK = 2**16
+"""Entries looked at together: a quarter of a megabyte, which stays in the cache."""
 _NEWTON_STEPS = 30
 _SETTLED = 1e-3
+_EXACT = 1e-4  # the next Newton step would be the square of this
+_MOST_STEPS = 100
+_MANY = 4  # blocks from which it pays to begin with one of them
 _MAX_ENTRIES = 2_000_000  # used with fields: at β = 2 they pin it down to a part in a thousand
 
 
@@ -66,7 +71,7 @@ def fit_beta(X: ArrayLike, patterns: ArrayLike, fields: ArrayLike | None = None)
     >>> round(fit_beta(teacher.sample(100, random_state=1), teacher.patterns), 1)
     1.5
     """
-    return best_temperature(X, patterns, fields)[0]
+    return _best_beta(_entries(X, patterns, fields))
 
 
 def best_temperature(
@@ -81,16 +86,9 @@ def best_temperature(
     >>> -0.6931 < likelihood < -0.5
     True
     """
-    S, zeta = np.asarray(X), np.asarray(patterns)
-    if not S.any():
-        raise ValueError("X has no observed entry to fit beta to")
-    if fields is None:
-        cost = _cost_without_fields(S, zeta)
-    else:
-        cost = _cost_with_fields(S, zeta, as_fields(fields, S.shape[1]))
-    low, high = np.log(BETA_RANGE)
-    best = minimize_scalar(lambda x: cost(float(np.exp(x))), bounds=(low, high), method="bounded")
-    return float(np.exp(best.x)), -float(best.fun)
+    entries = _entries(X, patterns, fields)
+    beta = _best_beta(entries)
+    return beta, -entries.cost(beta)
 
 
 def fit_fields(
@@ -126,14 +124,11 @@ def fit_fields(
     (1.5, True)
     """
     S, zeta = _some_samples(X), np.asarray(patterns)
-    s, aligned = (np.concatenate(x) for x in zip(*field_blocks(S, zeta), strict=True))
-    h, observed = s * aligned, np.abs(s)
-    b, x = np.zeros(s.shape[1]), fit_beta(S, zeta) if beta is None else beta
+    blocks = [(s, s * aligned) for s, aligned in field_blocks(S, zeta, _BLOCK)]
+    b, x = np.zeros(S.shape[1]), fit_beta(S, zeta) if beta is None else beta
     low, high = BETA_RANGE
     for _ in range(_NEWTON_STEPS):
-        T = np.tanh(np.float32(x) * h + b.astype(np.float32)) * observed
-        C = observed - np.square(T)
-        change, alone, slope = _newton_step(s - T, C, h, b)
+        change, alone, slope = _newton_step(blocks, x, b)
         if beta is None:
             change = float(np.clip(x + change, max(x / 2, low), min(x + max(x, 1), high))) - x
         else:
@@ -146,47 +141,106 @@ def fit_fields(
 
 
 def _newton_step(
-    residual: NDArray[np.float32],
-    C: NDArray[np.float32],
-    h: NDArray[np.float32],
-    b: NDArray[np.float64],
+    blocks: list[tuple[F32, F32]], beta: float, b: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the change of β, that of the fields alone, and what β takes off it per unit."""
-    curvature = C.sum(axis=0, dtype=np.float64)
+    """Return the change of β, that of the fields alone, and what β takes off it per unit.
+
+    ``blocks`` are spins and the fields h on them.
+    """
+    from dualtap._kernels.fields import newton_sums
+
+    sums, common = np.zeros((3, len(b))), np.zeros(2)
+    for s, h in blocks:
+        T = np.float32(beta) * h
+        T += b.astype(np.float32)
+        newton_sums(s, h, np.tanh(T, out=T), sums, common)
+    residual, curvature, mixed = sums
     precision = 1 / (np.mean(np.square(b)) + np.mean(1 / (curvature + 1)))
     diagonal = curvature + precision
-    gradient = residual.sum(axis=0, dtype=np.float64) - precision * b
-    mixed = (h * C).sum(axis=0, dtype=np.float64)
-    toward = float((h * residual).sum(dtype=np.float64)) - float(mixed @ (gradient / diagonal))
-    stiffness = float((np.square(h) * C).sum(dtype=np.float64)) - float(mixed @ (mixed / diagonal))
-    change = toward / max(stiffness, 1e-9)
-    return change, gradient / diagonal, mixed / diagonal
+    gradient = residual - precision * b
+    slope = float(common[0] - mixed @ (gradient / diagonal))
+    stiffness = float(common[1] - mixed @ (mixed / diagonal))
+    return slope / max(stiffness, 1e-9), gradient / diagonal, mixed / diagonal
 
 
-def _cost_without_fields(
-    S: NDArray[np.generic], zeta: NDArray[np.generic]
-) -> Callable[[float], float]:
-    bound = float(len(zeta)) + 1e-6  # |h_i| ≤ P
-    counts = np.zeros(_BINS)
-    for aligned in aligned_fields(S, zeta):
-        place = ((aligned + bound) * (_BINS / (2 * bound))).astype(np.int32)
-        counts += np.bincount(place, minlength=_BINS)[:_BINS]
-    filled = np.flatnonzero(counts)
-    counts = counts[filled]
+class _Entries(NamedTuple):
+    """Observed spins with the arguments βa + c, each counted n times."""
+
+    blocks: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]]
+    """a, c and n, not so many at a time that they leave the cache."""
+
+    def cost(self, beta: float) -> float:
+        """Return the mean of log(1 + e^{-2(βa + c)})."""
+        total = 0.0
+        for a, c, n in self.blocks:
+            x = -2 * (beta * a + c)
+            total += float(n @ (np.maximum(x, 0) + np.log(1 + np.exp(-np.abs(x)))))
+        return total / float(sum(n.sum(dtype=np.float64) for _, _, n in self.blocks))
+
+    def derivatives(self, beta: float) -> tuple[float, float]:
+        """Return the first and second derivative of the cost, not divided by the count."""
+        slope = curvature = 0.0
+        for a, c, n in self.blocks:
+            T = beta * a
+            T += c
+            np.tanh(T, out=T)
+            T *= a
+            slope += float(n @ (T - a))
+            curvature += float(n @ (a * a - T * T))
+        return slope, curvature
+
+
+def _entries(X: ArrayLike, patterns: ArrayLike, fields: ArrayLike | None) -> _Entries:
+    S, zeta = np.asarray(X), np.asarray(patterns, dtype=np.float32)
+    if not S.any():
+        raise ValueError("X has no observed entry to fit beta to")
+    if fields is None:
+        return _histogram(S, zeta)
+    return _with_offsets(_some_samples(S), zeta, as_fields(fields, S.shape[1]).astype(np.float32))
+
+
+def _best_beta(entries: _Entries) -> float:
+    """Return the minimum of the cost, which is convex: Newton steps within what is known."""
+    low, high = BETA_RANGE
+    beta = 1.0
+    if len(entries.blocks) >= _MANY:
+        beta = _best_beta(_Entries(entries.blocks[:1]))
+    for _ in range(_MOST_STEPS):
+        slope, curvature = entries.derivatives(beta)
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        step = slope / curvature if curvature > 0 else np.inf
+        new = beta - step if low < beta - step < high else float(np.sqrt(low * high))
+        settled = abs(new - beta) < _EXACT * beta
+        beta = new
+        if settled:
+            break
+    return beta
+
+
+def _histogram(S: NDArray[np.generic], zeta: NDArray[np.float32]) -> _Entries:
+    from dualtap._kernels.fields import count_aligned
+
+    own = np.square(zeta).sum(axis=0)
+    bound = float(own.max()) + 1e-3  # |h_i| ≤ P
+    counts = np.zeros(_BINS + 1, dtype=np.int64)
+    step = max(1, _BLOCK // S.shape[1])
+    for first in range(0, len(S), step):
+        s = S[first : first + step].astype(np.float32)
+        count_aligned(s, (s @ zeta.T) @ zeta, own, bound, counts)
+    filled = np.flatnonzero(counts[:_BINS])
     centres = (filled + 0.5) * (2 * bound / _BINS) - bound
-    return lambda beta: float(counts @ np.logaddexp(0, -2 * beta * centres) / counts.sum())
+    return _Entries([(centres, np.zeros_like(centres), counts[filled].astype(np.float64))])
 
 
-def _cost_with_fields(
-    S: NDArray[np.generic], zeta: NDArray[np.generic], b: NDArray[np.float64]
-) -> Callable[[float], float]:
-    slopes, offsets = [], []
-    for s, aligned in field_blocks(_some_samples(S), zeta):
-        observed = s != 0
-        slopes.append(aligned[observed])
-        offsets.append((s * b.astype(np.float32))[observed])
-    a, c = np.concatenate(slopes), np.concatenate(offsets)
-    return lambda beta: float(np.logaddexp(0, -2 * (beta * a + c)).mean(dtype=np.float64))
+def _with_offsets(
+    S: NDArray[np.generic], zeta: NDArray[np.float32], b: NDArray[np.float32]
+) -> _Entries:
+    blocks, once = [], np.ones(max(_BLOCK, S.shape[1]), dtype=np.float32)
+    for s, aligned in field_blocks(S, zeta, _BLOCK):
+        n = once[: s.size] if s.all() else np.abs(s).ravel()
+        s *= b
+        blocks.append((aligned.ravel(), s.ravel(), n))
+    return _Entries(blocks)
 
 
 def _some_samples(X: ArrayLike | Spins) -> NDArray[np.generic]:

@@ -169,33 +169,32 @@ class SpinsBuilder:
         if array.dtype.kind == "b" or not array.size:
             return up, None
         self.seen.boolean = False
+        # One value after another, until they are all that there is: most data hold two.
+        left = array.size - np.count_nonzero(up)
+        found: dict[int, Mask] = {}
+        for value in (-1, 0):
+            if left:
+                found[value] = array == value
+                left -= np.count_nonzero(found[value])
         missing: Mask | None = None
-        if array.dtype.kind == "f":
+        if left and array.dtype.kind == "f":
             missing = np.isnan(array)
-            missing = missing if missing.any() else None
-        if missing is None and self._seen_before(array):
-            return up, None
-        zero, minus = array == 0, array == -1
-        known = up | zero | minus
-        if not (known.all() if missing is None else (known | missing).all()):
+            left -= np.count_nonzero(missing)
+        if left:
+            known = np.logical_or.reduce([up, *found.values()])
             raise self._third_value(array, known if missing is None else known | missing)
-        for value, where in ((0, zero), (-1, minus)):
-            if value not in self.seen.first and where.any():
-                row, column = divmod(int(np.argmax(where)), array.shape[1])
-                self.seen.first[value] = self._row + row, column
-        if not self.seen.zero_is_missing:
-            self.seen.encoding()  # says what is wrong at once, not after the whole file
-        elif zero.any():
-            missing = zero if missing is None else zero | missing
-        return up, missing
+        self._remember(found)
+        if self.seen.zero_is_missing and 0 in found:
+            missing = found[0] if missing is None else found[0] | missing
+        return up, missing if missing is not None and missing.any() else None
 
-    def _seen_before(self, array: NDArray[Any]) -> bool:
-        """Say, by three quick looks, that a block holds no other values than those before it."""
-        if self.seen.zero_is_missing or len(self.seen.first) != 1 or array.max() != 1:
-            return False
-        if 0 in self.seen.first:
-            return bool(array.min() == 0) and array.dtype.kind in "iu"
-        return bool(array.min() == -1) and array.dtype.kind in "iu" and bool(array.all())
+    def _remember(self, found: dict[int, Mask]) -> None:
+        """Keep where 0 and -1 come first."""
+        for value, where in found.items():
+            if value not in self.seen.first and where.any():
+                row, column = divmod(int(np.argmax(where)), where.shape[1])
+                self.seen.first[value] = self._row + row, column
+        self.seen.encoding()  # says what is wrong at once, not after the whole file
 
     def _third_value(self, array: NDArray[Any], known: NDArray[np.bool_]) -> ValueError:
         row, column = divmod(int(np.argmin(known)), array.shape[1])
@@ -208,10 +207,7 @@ class SpinsBuilder:
     def _keep(self, up: Mask, missing: Mask | None) -> None:
         expected = max(self._expected or 0, self._n_samples)
         if self._values is not None and expected * self._n_spins <= DENSE:
-            values = np.where(up, np.int8(1), np.int8(-1))
-            if missing is not None:
-                values[missing] = 0
-            self._values.append(values)
+            self._values.append(_signs(up, missing))
             return
         self._pack_values()
         self._pack(up, missing)
@@ -234,6 +230,15 @@ class SpinsBuilder:
             self._observed.add(np.broadcast_to(every, (len(up), every.shape[1])))
         else:
             self._observed.add(np.packbits(~missing, axis=1))
+
+
+def _signs(up: Mask, missing: Mask | None) -> NDArray[np.int8]:
+    """Return +1, -1 and 0: arithmetic of bytes is many times faster than picking values."""
+    values = up.view(np.int8) * np.int8(2)
+    values -= np.int8(1)
+    if missing is not None:
+        values *= (~missing).view(np.int8)
+    return values
 
 
 def most_in_memory() -> int:
