@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from dualtap.recovery.bits import LARGEST_COEFFICIENT, sweep
+from dualtap.recovery.bits import LARGEST_COEFFICIENT, FewBits, sweep
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 
@@ -85,8 +85,9 @@ def test_sweep_is_the_plain_one(n_samples, n_spins, n_bits, seed, **options):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_many_samples_and_patterns(missing):
-    """Products over several blocks of 64 samples, logs taken in between."""
-    S, V, X, b = problem(700, 6, 5, 1, missing=missing, size=0.15)
+    """Products over several blocks of 32 samples, logs taken in between."""
+    S, V, X, b = problem(2500, 6, 5, 1, missing=missing, size=0.1)
+    assert 4 * np.abs(X).sum(axis=0).min() > 700  # more than a double holds
     m = sweep(blocks_of(S), V, X, b, n_bits=5)[1]
     expected = plain_sweep(S, V, X, b, 5)[1]
     assert np.abs(expected).min() < 0.9 < np.abs(expected).max()
@@ -142,6 +143,30 @@ def test_a_sweep_never_lowers_the_likelihood():
     assert values[1] > values[0] + 1
 
 
+def test_only_the_bits_asked_for_are_visited():
+    S, V, X, b = problem(40, 30, 4, 1, missing=0.2, size=0.3)
+    visit = np.random.default_rng(1).random((4, 30)) < 0.3
+    visit[:, :3] = False  # sites that are not looked at
+    found, m = sweep(blocks_of(S), V, X, b, n_bits=4, visit=visit)
+    np.testing.assert_array_equal(found[:4][~visit], V[:4][~visit])
+    np.testing.assert_array_equal(m[~visit], V[:4][~visit])
+    np.testing.assert_array_equal(found[:4][visit], np.where(m > 0, 1, -1)[visit])
+    # One bit of a site: the others being as they were, it is the first bit of a plain sweep.
+    last = np.zeros_like(visit)
+    last[3] = True
+    order = [3, 0, 1, 2, 4]
+    expected = sweep(blocks_of(S), V[order], X[:, order], b, n_bits=4)[1][0]
+    alone = sweep(blocks_of(S), V, X, b, n_bits=4, visit=last)[1][3]
+    np.testing.assert_allclose(alone, expected, atol=1e-5)
+
+
+def test_nothing_to_visit():
+    S, V, X, b = problem(5, 4, 2)
+    found, m = sweep(blocks_of(S), V, X, b, visit=np.zeros((2, 4), dtype=bool))
+    np.testing.assert_array_equal(found, V)
+    np.testing.assert_array_equal(m, V)
+
+
 # --- Padding, chunks, threads -------------------------------------------------------------------
 
 
@@ -166,7 +191,8 @@ def test_sites_in_chunks_are_the_sites_together(monkeypatch):
     np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-5)
 
 
-def test_a_sweep_does_not_depend_on_the_number_of_threads():
+def test_a_sweep_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr("dualtap.recovery.bits._WORTH_THREADS", 0)
     S, V, X, b = problem(600, 1000, 4, missing=0.2, size=0.1)
     found = []
     for n in (1, 2):
@@ -174,8 +200,11 @@ def test_a_sweep_does_not_depend_on_the_number_of_threads():
             blocks = blocks_of(S)
         with threadpool_limits(1):  # as callers do
             found.append(sweep(blocks, V, X, b, rng=np.random.default_rng(0)))
-    for x, y in zip(*found, strict=True):
-        np.testing.assert_array_equal(x, y)
+    monkeypatch.undo()
+    found.append(sweep(blocks, V, X, b, rng=np.random.default_rng(0)))
+    for other in found[1:]:
+        for x, y in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(x, y)
 
 
 # --- Draws --------------------------------------------------------------------------------------
@@ -243,3 +272,44 @@ def test_draws_follow_their_generator():
     )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+# --- Few bits, drawn over and over --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("n_samples", [5, 32, 75])
+def test_few_bits_have_the_means_of_a_sweep(n_samples, missing):
+    S, V, X, b = problem(n_samples, 50, 5, missing=missing, size=0.4)
+    few = FewBits(S.astype(np.float32), V, V, b)
+    visit = np.zeros((5, 50), dtype=bool)
+    visit[np.arange(50) % 5, np.arange(50)] = True  # one bit a site: none depends on another
+    few.draw(X, np.nonzero(visit.T), np.random.default_rng(0))
+    expected = sweep(blocks_of(S), V, X, b, visit=visit)[1]
+    np.testing.assert_allclose(few.m[visit], expected[visit], atol=1e-5)
+    np.testing.assert_array_equal(few.m[~visit], V[~visit])
+    np.testing.assert_array_equal(few.patterns[~visit], V[~visit])
+    assert (few.patterns[visit] != V[visit]).any()
+    np.testing.assert_array_equal(few.overlaps, few.patterns @ S.T.astype(np.float32))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_few_bits_are_drawn_from_the_exact_posterior(missing):
+    """Two bits are drawn, the third stays: chains of sweeps against enumeration."""
+    S, V, X, b = copies(3, missing, 0)
+    Z, rng = V[:3].copy(), np.random.default_rng(0)
+    Z[2] = 1
+    x = X[:, :3]
+    few = FewBits(S.astype(np.float32), Z, Z, b)
+    visit = np.nonzero(np.repeat([[True, True, False]], N_COPIES, axis=0))
+    for _ in range(15):
+        few.draw(x, visit, rng)
+    weights = []
+    for state in product([-1, 1], repeat=2):
+        theta = x.astype(float) @ np.array([*state, 1]) + b[0]
+        weights.append(sum(log_probability(s, t) for s, t in zip(S[:, 0], theta, strict=True)))
+    expected = np.exp(weights - np.max(weights))
+    expected *= N_COPIES / expected.sum()
+    counts = np.bincount((few.patterns[:2] > 0).T.astype(int) @ [2, 1], minlength=4)
+    assert expected.min() > 10
+    assert stats.chisquare(counts, expected).pvalue > 1e-3

@@ -66,7 +66,7 @@ class Products:
 
     def __init__(self, monkeypatch, there):
         self.n_made, self.n_stayed = 0, 0
-        product = ForeignBlocks._product
+        product = ForeignBlocks._made_there
 
         def counted(blocks, factor, function):
             result = product(blocks, factor, function)
@@ -75,7 +75,7 @@ class Products:
             self.n_stayed += there.holds(factor) and there.holds(result)
             return result
 
-        monkeypatch.setattr(ForeignBlocks, "_product", counted)
+        monkeypatch.setattr(ForeignBlocks, "_made_there", counted)
 
 
 @pytest.fixture

@@ -38,6 +38,10 @@ def log_likelihoods(blocks, theta):
     return -(np.logaddexp(0, -2 * S * theta) * (S != 0)).sum(axis=1)
 
 
+def mean_log_likelihood(blocks, factors):
+    return log_likelihoods(blocks, theta_of(factors)).sum() / blocks.n_observed.sum()
+
+
 def precision_of(prior):
     """Return Λ: the inverse of the prior, with the module's ridge of 1e-5 of its mean."""
     k = len(prior)
@@ -50,13 +54,15 @@ BETAS = [0.8, 1.2, 2.0]
 # --- The start ----------------------------------------------------------------------------------
 
 
-def test_start_is_least_squares():
+def test_start_is_least_squares_scaled_from_the_size_of_spins_to_that_of_fields():
     zeta, blocks = problem(2.0)
     V = zeta + 0.3 * np.random.default_rng(0).normal(size=zeta.shape).astype(np.float32)
     found = start_factors(blocks, V)
-    expected = np.linalg.lstsq(V.T.astype(float), blocks.dense.T.astype(float), rcond=None)[0].T
-    np.testing.assert_allclose(found.X, expected, atol=1e-4)
-    np.testing.assert_allclose(found.prior, expected.T @ expected / len(expected), atol=1e-4)
+    fit = np.linalg.lstsq(V.T.astype(float), blocks.dense.T.astype(float), rcond=None)[0].T
+    r = np.sqrt(np.mean(np.square(fit @ V), axis=1, keepdims=True))
+    expected = fit * np.arctanh(r) / r
+    np.testing.assert_allclose(found.X, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found.prior, expected.T @ expected / len(expected), atol=1e-3)
     assert not found.fields.any()
 
 
@@ -111,21 +117,22 @@ def test_likelihood_rises_from_a_poor_start(beta, missing):
     factors, values = start_factors(blocks, poor), []
     for _ in range(8):
         factors = iterate(blocks, factors, 1)
-        values.append(factors.log_likelihood)
+        values.append(mean_log_likelihood(blocks, factors))
     # The prior moves too and costs likelihood, far less than the vectors gain: 1e-4 a spin.
     assert np.diff(values).min() > -1e-4
-    truth = iterate(blocks, start_factors(blocks, zeta), 8).log_likelihood
+    truth = mean_log_likelihood(blocks, iterate(blocks, start_factors(blocks, zeta), 8))
     assert values[-1] == pytest.approx(truth, abs=0.1 * (truth + np.log(2)))
-    assert values[0] < truth - 0.3 * (truth + np.log(2))
+    assert values[0] < truth - 0.1 * (truth + np.log(2))
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_reported_numbers_are_those_of_the_model(missing):
-    zeta, blocks = problem(1.2, missing=missing)
-    factors = iterate(blocks, start_factors(blocks, zeta), 3, n_fixed=3)
-    expected = log_likelihoods(blocks, theta_of(factors)).sum() / blocks.n_observed.sum()
-    assert factors.log_likelihood == pytest.approx(expected, abs=1e-5)
-    assert factors.strength == pytest.approx(np.mean(np.square(theta_of(factors))), rel=1e-4)
+def test_samples_near_a_pattern_start_where_they_end():
+    """With the patterns known, β times the overlap is where coefficients settle."""
+    zeta, blocks = problem(2.0)
+    first = start_factors(blocks, zeta)
+    last = iterate(blocks, first, 30, n_fixed=3)
+    own = np.argmax(np.abs(last.X), axis=1)[:, None]
+    start, end = (np.take_along_axis(np.abs(f.X), own, 1) for f in (first, last))
+    assert np.median(start / end) == pytest.approx(1, abs=0.15)
 
 
 def test_saturated_spins_stay_finite():
@@ -134,7 +141,7 @@ def test_saturated_spins_stay_finite():
     blocks = blocks_of(np.repeat(zeta, 20, axis=0))
     factors = iterate(blocks, start_factors(blocks, zeta.astype(np.float32)), 50)
     assert all(np.isfinite(x).all() for x in factors)
-    assert -1e-2 < factors.log_likelihood <= 0
+    assert -1e-2 < mean_log_likelihood(blocks, factors) <= 0
 
 
 # --- Where it stops -----------------------------------------------------------------------------

@@ -17,10 +17,10 @@ from dualtap.recovery.posterior import (
     coefficients,
     confidence_in_space,
     strong_field_posterior,
-    weak_field_posterior,
 )
 from dualtap.recovery.reasons import distance, phase, reason, threshold_beta
 from dualtap.recovery.rotate import depth, row_basis
+from dualtap.recovery.weak_field import WeakFieldPosterior
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.theory import paramagnetic_limit
@@ -67,7 +67,8 @@ def coins(shape, seed=0):
 def weak_posterior(teacher, X, fields=None):
     b = np.zeros(teacher.n_spins, np.float32) if fields is None else fields.astype(np.float32)
     zeta = teacher.patterns.astype(np.float32)
-    return weak_field_posterior(blocks_of(X), zeta, b, np.random.default_rng(0))
+    posterior = WeakFieldPosterior(blocks_of(X), b, len(zeta))
+    return posterior.drawn(posterior.means(zeta), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -182,6 +183,28 @@ def test_certain_bits_are_not_drawn():
     np.testing.assert_array_equal(signs(found.m), teacher.patterns)
     np.testing.assert_array_equal(found.Z, teacher.patterns)
     assert np.abs(found.m).min() > 0.99
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_drawing_the_few_bits_in_doubt_is_drawing_all(missing, monkeypatch):
+    teacher = teacher_of(1000, 8, 2.0)
+    X = with_gaps(teacher.sample(24, random_state=1), missing)
+    few = strong_posterior(teacher, X)
+    monkeypatch.setattr(posterior, "_FEW", 0)
+    every = strong_posterior(teacher, X)
+    assert few.drawn
+    assert every.drawn
+    unsure = np.abs(every.m) < 0.9
+    assert 20 < unsure.sum() < 0.1 * unsure.size
+    # Thirty draws that vary by 0.4 or less, twice.
+    difference = few.m - every.m
+    assert np.sqrt(np.mean(np.square(difference[unsure]))) < 0.15
+    assert abs(difference[unsure].mean()) < 0.05
+    assert np.abs(difference[~unsure]).mean() < 2e-3
+    # The last draw is a state as likely as its means say.
+    for found in (few, every):
+        against, expected = np.sum(signs(found.m) != found.Z), np.sum((1 - np.abs(found.m)) / 2)
+        assert abs(against - expected) < 5 * np.sqrt(expected)
 
 
 def test_strong_posterior_with_gaps_and_fields_is_calibrated():

@@ -271,7 +271,7 @@ def test_filling_up_returns_as_many_as_asked_for(n_real, seed):
     V = np.concatenate([zeta, rng.normal(size=(n_real, 300))])
     V = (np.linalg.qr(rng.normal(size=(len(V), len(V))))[0] @ V).astype(np.float32)
     found = search(blocks, start_factors(blocks, V), rng, "auto")
-    Z = fill(found, 3 + n_real, rng)
+    Z = fill(found, found.factors.V[: found.n_patterns], 3 + n_real, rng)
     assert Z.shape == (3 + n_real, 300)
     assert set(np.unique(Z)) == {-1, 1}
     np.testing.assert_array_equal(Z[: found.n_patterns], found.factors.V[: found.n_patterns])
@@ -283,7 +283,7 @@ def test_filling_up_from_nothing():
     blocks = Blocks(as_spins(signs(rng, (60, 400))))
     V = rng.normal(size=(6, 400)).astype(np.float32)
     found = search(blocks, start_factors(blocks, V), rng, "auto")
-    Z = fill(found, 6, rng)
+    Z = fill(found, found.factors.V[: found.n_patterns], 6, rng)
     assert Z.shape == (6, 400)
     # Signs of rotations within the space, not just any vectors: those have 6/400.
     assert depth(Z, row_basis(V)).min() > 0.3

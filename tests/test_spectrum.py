@@ -317,7 +317,7 @@ def test_randomised_spectrum_agrees_with_the_exact_one(monkeypatch, n_patterns):
     exact = spectrum_of(X)
     monkeypatch.setattr(spectrum, "SMALL", 10)
     found = spectrum_of(X)
-    assert len(found.values) < len(exact.values)  # it is another path
+    assert len(found.values) != len(exact.values)  # it is another path
     assert found.n_signal == exact.n_signal == n_patterns
     np.testing.assert_allclose(found.values[:n_patterns], exact.values[:n_patterns], rtol=1e-3)
     np.testing.assert_allclose(found.deviates[:n_patterns], exact.deviates[:n_patterns], rtol=1e-2)

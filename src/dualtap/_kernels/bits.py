@@ -7,7 +7,13 @@ of the site by
                - \sum_a \log\frac{1 + E^-_a e^{-2x_{a\mu}}}{1 + E^-_a e^{2x_{a\mu}}},
 
 E⁻ being E without the bit. Exponentials of x are shared by all sites and E is updated by products,
-so the inner loop has none; a missing entry has E = 0.
+so the inner loop has none; a missing entry has E = 0. A sample's factor in the ratio is within
+e^{±4x}, so it is known beforehand how many of them a double holds, and the logarithm of their
+product is taken only when it is full. Mostly it never is, and
+
+.. math:: m = \tanh h = \frac{o - r}{o + r}, \quad o = e^{-4\sum_{s_a = -1} x_{a\mu}},
+
+r being the product of the ratios.
 """
 
 from typing import Any
@@ -17,49 +23,65 @@ from numba import njit, prange
 
 Array = Any  # Numba infers the types; the docstrings say them
 
-LANES = 16
-BLOCK = 4 * LANES
+_LANES = 8
+BLOCK = 4 * _LANES
 """The number of samples is padded to a multiple of this, with E = 0."""
 
 _f32 = np.float32
 
 _LARGE = _f32(np.exp(10))  # with x at most 5, four factors stay below e^80, which a float holds
-_ROUNDS = 8  # such products that a double holds
+_LARGEST = _f32(np.exp(20))  # odds beyond which a spin is as good as certain
+_ROOM = 640.0  # logarithm of a product that is held in a double: a block of x = 5 has this
+_FARTHEST = 690.0  # e^±690 is a double, and compared with e^±640 as good as infinity
+
+_FAST = {"reassoc", "nsz", "contract", "arcp", "nnan"}
 
 
-@njit(fastmath={"reassoc", "nsz", "contract", "arcp", "nnan"})
-def _log_ratio(e: Array, without: Array, minus: Array, plus: Array, product: Array) -> Any:
-    """Return Σ_a log (1 + e·without·minus) / (1 + e·without·plus)."""
-    total = 0.0
-    pending = 0
-    for lane in range(LANES):
-        product[lane] = 1.0
-    for first in range(0, e.shape[0], BLOCK):
-        for lane in range(LANES):
-            a, b = first + lane, first + LANES + lane
-            c, d = b + LANES, b + 2 * LANES
-            p, q = min(e[a] * without[a], _LARGE), min(e[b] * without[b], _LARGE)
-            r, s = min(e[c] * without[c], _LARGE), min(e[d] * without[d], _LARGE)
-            up = ((_f32(1) + p * minus[a]) * (_f32(1) + q * minus[b])) * (
-                (_f32(1) + r * minus[c]) * (_f32(1) + s * minus[d])
-            )
-            down = ((_f32(1) + p * plus[a]) * (_f32(1) + q * plus[b])) * (
-                (_f32(1) + r * plus[c]) * (_f32(1) + s * plus[d])
-            )
-            product[lane] *= np.float64(up / down)
-        pending += 1
-        if pending == _ROUNDS:
-            pending = 0
-            for lane in range(LANES):
-                total += np.log(product[lane])
-                product[lane] = 1.0
-    for lane in range(LANES):
-        total += np.log(product[lane])
-    return total
+# The python error model looks for division by zero, and then nothing is done eight at a time.
+@njit(fastmath=_FAST, error_model="numpy")
+def _block_ratio(e: Array, without: Array, minus: Array, plus: Array) -> Any:
+    """Return Π_a (1 + e·without·minus) / (1 + e·without·plus) of a block."""
+    product = 1.0
+    for a in range(_LANES):
+        b, c, d = a + _LANES, a + 2 * _LANES, a + 3 * _LANES
+        p, q = min(e[a] * without[a], _LARGE), min(e[b] * without[b], _LARGE)
+        r, s = min(e[c] * without[c], _LARGE), min(e[d] * without[d], _LARGE)
+        up = ((_f32(1) + p * minus[a]) * (_f32(1) + q * minus[b])) * (
+            (_f32(1) + r * minus[c]) * (_f32(1) + s * minus[d])
+        )
+        down = ((_f32(1) + p * plus[a]) * (_f32(1) + q * plus[b])) * (
+            (_f32(1) + r * plus[c]) * (_f32(1) + s * plus[d])
+        )
+        product *= np.float64(up / down)
+    return product
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _mean(e: Array, without: Array, minus: Array, plus: Array, sizes: Array, against: Any) -> Any:
+    """Return the conditional mean of a bit."""
+    log_odds = -4.0 * against
+    product, room = 1.0, _ROOM
+    for k in range(sizes.shape[0]):
+        if sizes[k] > room:
+            log_odds -= np.log(product)
+            product, room = 1.0, _ROOM
+        room -= sizes[k]
+        block = slice(k * BLOCK, (k + 1) * BLOCK)
+        product *= _block_ratio(e[block], without[block], minus[block], plus[block])
+    odds = np.exp(min(max(log_odds, -_FARTHEST), _FARTHEST))
+    return (odds - product) / (odds + product)
 
 
 def _sweep_bits(
-    E: Array, minus: Array, plus: Array, against: Array, bits: Array, uniform: Array, m: Array
+    E: Array,
+    minus: Array,
+    plus: Array,
+    sizes: Array,
+    against: Array,
+    visit: Array,
+    uniform: Array,
+    bits: Array,
+    m: Array,
 ) -> None:
     """Set every bit in turn, site by site, and keep its conditional mean.
 
@@ -69,24 +91,28 @@ def _sweep_bits(
         e^{-2θ}, 0 where a spin is missing; M is a multiple of ``BLOCK``. Changed in place.
     minus, plus : (P, M) float32
         e^{-2x} and e^{2x}, x being at most 5 in size.
+    sizes : (P, M / BLOCK) float32
+        4 Σ|x| over the samples of each block.
     against : (P, sites) float32
         Σ of x over the samples whose spin is -1.
-    bits : (P, sites) float32
-        ±1; changed in place.
+    visit : (P, sites) bool
+        Which bits are set; the others stay.
     uniform : (P, sites) float32
         In [0, 1): a bit becomes +1 if this is below its probability; 1/2 takes the likelier sign.
+    bits : (P, sites) float32
+        ±1; changed in place.
     m : (P, sites) float32
         Conditional mean of each bit at the moment it was set.
     """
     n_sites, n_samples = E.shape
     for i in prange(n_sites):
         e = E[i]
-        product = np.empty(LANES)
         for mu in range(bits.shape[0]):
+            if not visit[mu, i]:
+                continue
             old = bits[mu, i]
             without = plus[mu] if old > 0 else minus[mu]
-            ratio = _log_ratio(e, without, minus[mu], plus[mu], product)
-            mean = np.tanh(-2.0 * against[mu, i] - 0.5 * ratio)
+            mean = _mean(e, without, minus[mu], plus[mu], sizes[mu], against[mu, i])
             m[mu, i] = mean
             new = _f32(1) if uniform[mu, i] < 0.5 * (1 + mean) else _f32(-1)
             if new != old:
@@ -95,7 +121,79 @@ def _sweep_bits(
                     e[a] = e[a] * without[a] * without[a]
 
 
-_FAST = {"reassoc", "nsz", "contract", "arcp", "nnan"}
-sweep_bits = njit(parallel=True, cache=True, fastmath=_FAST)(_sweep_bits)
+sweep_bits = njit(parallel=True, cache=True, fastmath=_FAST, error_model="numpy")(_sweep_bits)
 # Waking threads takes milliseconds: for small work, without.
-sweep_bits_alone = njit(cache=True, fastmath=_FAST)(_sweep_bits)
+sweep_bits_alone = njit(cache=True, fastmath=_FAST, error_model="numpy")(_sweep_bits)
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _odds(bits: Array, s: Array, start: Any, minus: Array, plus: Array, e: Array) -> None:
+    """Set e to e^{-2θ} at a site, by products; 0 where there is no spin."""
+    for a in range(e.shape[0]):
+        e[a] = start * abs(s[a])
+    for mu in range(bits.shape[0]):
+        factor = minus[mu] if bits[mu] > 0 else plus[mu]
+        for a in range(e.shape[0]):
+            e[a] *= factor[a]
+    for a in range(e.shape[0]):
+        e[a] = min(e[a], _LARGEST)
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def redraw_bits(
+    spins: Array,
+    start: Array,
+    x: Array,
+    minus: Array,
+    plus: Array,
+    sizes: Array,
+    sites: Array,
+    which: Array,
+    uniform: Array,
+    bits: Array,
+    overlaps: Array,
+    m: Array,
+) -> None:
+    """Draw some bits of small data in turn, and keep their conditional means.
+
+    Parameters
+    ----------
+    spins : (N, M) float32
+        ±1 and 0 where one is missing; M is a multiple of ``BLOCK``.
+    start : (N,) float32
+        e^{-2b} of the fields.
+    x, minus, plus : (P, M) float32
+        Coefficients, e^{-2x} and e^{2x}. The sum of |x| over patterns is at most 40.
+    sizes : (P, M / BLOCK) float32
+        4 Σ|x| over the samples of each block.
+    sites, which : (n,) int64
+        Where the bits are, in the order of sites, and of which pattern.
+    uniform : (n,) float32
+        In [0, 1): a bit becomes +1 if this is below its probability.
+    bits, m : (N, P) float32
+        ±1, and conditional means. Changed in place.
+    overlaps : (P, M) float32
+        Σ_i ζ_i s_i, which follows the bits.
+    """
+    n_samples = spins.shape[1]
+    e = np.empty(n_samples, dtype=np.float32)
+    last = -1
+    for k in range(sites.shape[0]):
+        i, mu = sites[k], which[k]
+        s = spins[i]
+        if i != last:
+            _odds(bits[i], s, start[i], minus, plus, e)
+            last = i
+        against = _f32(0)
+        for a in range(n_samples):
+            against += x[mu, a] * (abs(s[a]) - s[a])
+        old = bits[i, mu]
+        without = plus[mu] if old > 0 else minus[mu]
+        mean = _mean(e, without, minus[mu], plus[mu], sizes[mu], _f32(0.5) * against)
+        m[i, mu] = mean
+        new = _f32(1) if uniform[k] < 0.5 * (1 + mean) else _f32(-1)
+        if new != old:
+            bits[i, mu] = new
+            for a in range(n_samples):
+                e[a] = e[a] * without[a] * without[a]
+                overlaps[mu, a] += _f32(2) * new * s[a]

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.metrics import pseudo_likelihood
-from dualtap.recovery.posterior import weak_field_posterior
 from dualtap.recovery.rotate import binary, row_basis, unmixed
 from dualtap.recovery.space import site_sums
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.temperature import fit_fields
+from dualtap.recovery.weak_field import WeakFieldPosterior
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32, Blocks
 
@@ -105,9 +105,10 @@ def recover_biased(
     in_vain = 0
     for k in [min(n_patterns, most)] if n_patterns else _numbers(most):
         u = row_basis(around.vectors[:k] / np.sqrt(D))
+        posterior = WeakFieldPosterior(blocks, b, len(u))
         for rotation in range(2 * effort if k > 1 else 1):
             Z = binary(unmixed(u, int(rng.integers(2**31)), ("logcosh", "cube")[rotation % 2]))
-            m = weak_field_posterior(blocks, Z, b, rng).m
+            m = posterior.drawn(posterior.means(Z), rng).m
             value = _gain(scanned, binary(m), beta, blocks.n_samples)
             if best is None or value > best[0]:
                 best, in_vain = (value, m), -1

@@ -20,11 +20,17 @@ from dualtap.recovery.posterior import (
     confidence_in_space,
     overlaps_of,
     strong_field_posterior,
-    weak_field_posterior,
 )
-from dualtap.recovery.rotate import binary, row_basis, unmixed
-from dualtap.recovery.search import fill, search
-from dualtap.recovery.space import marginals_explained, pattern_space, static_fields
+from dualtap.recovery.rotate import are_products, binary, row_basis, unmixed
+from dualtap.recovery.search import at_first_sight, fill, paying, search
+from dualtap.recovery.space import (
+    leave_noise,
+    linear_space,
+    marginals_explained,
+    pattern_space,
+    plausible_rank,
+    static_fields,
+)
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.starts import Start
 from dualtap.recovery.temperature import (
@@ -34,6 +40,7 @@ from dualtap.recovery.temperature import (
     fit_fields,
     spectral_beta,
 )
+from dualtap.recovery.weak_field import WeakFieldPosterior
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.cluster import blocks_of
@@ -45,6 +52,8 @@ WEAK = 0.2
 _ENOUGH_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""
 
+_COMPARED = 2**20  # entries
+_MOST_PAIRED = 40
 _MOST_LOADED = 0.25
 _ROTATIONS = 3
 _SAME_ANSWER = 0.95
@@ -104,6 +113,16 @@ class Task:
         """Return the greatest pseudo-likelihood that patterns reach at any temperature."""
         return best_temperature(self.some, Z, fields if fields.any() else None)[1]
 
+    def shortening(self, Z: F32) -> float:
+        """Return by how much patterns shorten the description of the samples, by a few of them."""
+        likelihood = best_temperature(self.few, Z)[1]
+        return description_gain(likelihood, len(Z), self.spins.n_samples, with_fields=False)
+
+    @cached_property
+    def few(self) -> NDArray[np.int8]:
+        """Samples by which candidates are compared."""
+        return self.spins.some(max(_COMPARED // self.spins.n_spins, 256)).values
+
     @cached_property
     def some(self) -> NDArray[np.int8]:
         """Samples that temperature and fields are fitted to."""
@@ -157,18 +176,17 @@ def _recover_weak(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     if k == 0:
         return _nothing(blocks, whole, task)
     u = row_basis(whole.vectors[:k] / np.sqrt(D))
-    best: Posterior | None = None
-    likelihood = -np.inf
+    refined = WeakFieldPosterior(blocks, fields, len(u))
+    answers: list[F32] = []
     for rotation in range(_ROTATIONS * task.effort if k > 1 else 1):
         contrast = ("logcosh", "cube")[rotation % 2]
-        Z = binary(unmixed(u, int(task.rng.integers(2**31)), contrast))
-        posterior = weak_field_posterior(blocks, Z, fields, task.rng)
-        if best is not None and _agree(best.m, posterior.m):
+        m = refined.means(binary(unmixed(u, int(task.rng.integers(2**31)), contrast)))
+        if any(_agree(m, other) for other in answers):
             break
-        value = task.likelihood(binary(posterior.m), fields) if k > 1 else 0.0
-        if value > likelihood:
-            best, likelihood = posterior, value
-    assert best is not None  # the first rotation is always taken
+        answers.append(m)
+    if len(answers) > 1:
+        answers.sort(key=lambda m: task.likelihood(binary(m), fields))
+    best = refined.drawn(answers[-1], task.rng)
     beta = _weak_beta(blocks, whole, k, D, task)
     if np.isnan(beta):
         beta = task.fit_beta(best.Z, fields)
@@ -235,8 +253,12 @@ def _description_gain(found: Recovery, task: Task) -> float:
 
 def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
-    factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
-    Z = _likeliest_patterns(blocks, whole, factors, task)
+    found = _at_first_sight(blocks, whole, task)
+    if found is not None:
+        factors, Z = found
+    else:
+        factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
+        Z = _likeliest_patterns(blocks, whole, factors, task)
     if not len(Z):
         return _nothing(blocks, whole, task)
     overlaps = overlaps_of(blocks, Z)
@@ -250,13 +272,29 @@ def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
             m, _corrected_beta(blocks, Z, beta, fields, task), fields, whole, Regime.MIXED
         )
     if task.n_patterns is None:
-        kept = _supported(blocks, overlaps)
+        kept = _supported(blocks, Z, overlaps, task)
         Z, overlaps = Z[kept], overlaps[:, kept]
     posterior = strong_field_posterior(blocks, Z, beta, fields, task.rng, overlaps)
     if posterior.drawn:
         posterior = _never_worse(blocks, posterior, Z, beta, fields, task)
         beta = task.fit_beta(posterior.Z, fields)
     return Recovery(posterior.m, beta, fields, whole, Regime.CLUSTERED)
+
+
+def _at_first_sight(blocks: Blocks, whole: Spectrum, task: Task) -> tuple[Factors, F32] | None:
+    """Return patterns that need no search, with their space, if there are such."""
+    if task.start != "auto" or task.effort > 1:
+        return None
+    k, settled = whole.likely_rank(*blocks.spins.shape)
+    told = task.n_patterns is not None
+    for rank in [task.n_patterns or k] if told or settled else sorted({k, plausible_rank(whole)}):
+        factors = linear_space(blocks, whole, rank)
+        Z = at_first_sight(factors, task.rng)
+        if not len(Z) or not (settled or (rank <= _MOST_PAIRED and not are_products(Z))):
+            continue
+        if told or settled or leave_noise(blocks, Z, task.rng):
+            return factors, Z
+    return None
 
 
 def _hopeless(blocks: Blocks, whole: Spectrum, factors: Factors) -> bool:
@@ -276,9 +314,9 @@ def _likeliest_patterns(blocks: Blocks, whole: Spectrum, factors: Factors, task:
     hopeless = task.n_patterns is None and _hopeless(blocks, whole, factors)
     for _ in range(task.effort):
         found = search(blocks, factors, task.rng, task.start, one_by_one=not hopeless)
-        Z = found.factors.V[: found.n_patterns]
+        Z = paying(found, task.shortening)
         if task.n_patterns is not None and len(Z) < task.n_patterns:
-            Z = fill(found, task.n_patterns, task.rng)
+            Z = fill(found, Z, task.n_patterns, task.rng)
         if task.effort == 1:
             return Z
         value = task.likelihood(Z, np.zeros(blocks.n_spins)) if len(Z) else -np.inf
@@ -314,12 +352,21 @@ def _with_fields(
     return every, fields.astype(np.float32), fitted
 
 
-def _supported(blocks: Blocks, overlaps: F32) -> NDArray[np.bool_]:
-    """Return which patterns more than one sample lies near to; one sample proves nothing."""
+def _supported(blocks: Blocks, Z: F32, overlaps: F32, task: Task) -> NDArray[np.bool_]:
+    """Return which patterns more than one sample lies near to, or which pay for themselves.
+
+    One sample proves nothing, but those that mix several patterns may prove one near none.
+    """
     size = np.abs(overlaps)
     near = size.max(axis=1) > _CHANCE / np.sqrt(blocks.n_observed)
-    several = np.bincount(np.argmax(size, axis=1)[near], minlength=size.shape[1]) > 1
-    return several if several.any() else ~several
+    kept = np.bincount(np.argmax(size, axis=1)[near], minlength=size.shape[1]) > 1
+    if not kept.any():
+        return ~kept
+    for mu in np.flatnonzero(~kept):
+        kept[mu] = True
+        without = kept & (np.arange(len(Z)) != mu)
+        kept[mu] = task.shortening(Z[kept]) > task.shortening(Z[without])
+    return kept
 
 
 def near_one_pattern(overlaps: NDArray[np.floating]) -> bool:

@@ -1,4 +1,4 @@
-"""How sure we are of every bit: refine patterns to posterior means, in weak and strong fields."""
+"""How sure we are of every bit where fields are strong, or only the space is known."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualtap._namespace import to_numpy
-from dualtap.recovery.bits import sweep
-from dualtap.recovery.rotate import binary, depth
-from dualtap.schemes.rank_tap import RankTAP, SitePosterior
-from dualtap.solve import solve
+from dualtap.recovery.bits import FewBits, sweep
+from dualtap.recovery.rotate import depth
 from dualtap.spins.blocks import F32, Blocks
 
-_TOLERANCE = 3e-4
-_PRIOR_STEPS = 5  # the prior settles within these at given magnetizations
-_SITE_BURN, _SITE_SWEEPS = 10, 60
 _CERTAIN = 1e-4
 _BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
 _UNSURE = 0.02
 _BURN, _SWEEPS = 10, 30
+_FEW = 0.04
+"""Doubt, the mean of 1-|m|, below which bits in doubt are too few to feel each other."""
+_FIRST = 3
+"""Draws not counted then: one after the other they are correlated by 0.1 or less."""
+_SMALL, _MODERATE = 2**22, 20.0
+"""Entries of data, and |θ|, of which few bits are drawn by products alone."""
+_NEVER, _SELDOM, _EVERY = 1e-4, 1e-2, 5
+"""Doubt of a bit below which it is not drawn, and below which it is in every fifth sweep."""
 
 
 class Posterior(NamedTuple):
@@ -33,69 +35,6 @@ class Posterior(NamedTuple):
     """False if every bit was certain at first sight, and nothing was drawn."""
 
 
-def weak_field_posterior(
-    blocks: Blocks, Z: F32, fields: F32, rng: np.random.Generator, max_iter: int = 100
-) -> Posterior:
-    """Refine by TAP on the joint posterior, then draw the bits of each site from what it says.
-
-    Mean-field equations within a site are overconfident where patterns are correlated in the
-    samples; drawing the few bits of a site is cheap and exact.
-
-    Parameters
-    ----------
-    blocks : Blocks
-    Z : array of shape (n_patterns, n_spins)
-        Where to start.
-    fields : array of shape (n_spins,)
-    rng : Generator
-    max_iter : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.posterior import weak_field_posterior
-    >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
-    >>> blocks = Blocks(as_spins(teacher.sample(600, random_state=1)))
-    >>> zeta = teacher.patterns.astype(np.float32)
-    >>> b, rng = np.zeros(300, np.float32), np.random.default_rng(0)
-    >>> m = weak_field_posterior(blocks, zeta, b, rng).m
-    >>> bool((np.sign(m) == zeta).mean() > 0.95)
-    True
-    """
-    t = np.tanh(fields)
-    centred = blocks.minus(t) if t.any() else blocks
-    tap = RankTAP(centred, len(Z), 1 - np.square(t), blocks.share)
-    start = blocks.place((np.float32(0.9) * Z).reshape(1, -1))
-    m = solve(tap, start, damping="auto", tol=_TOLERANCE, max_iter=max_iter).magnetizations
-    state = tap.init(m)
-    for _ in range(_PRIOR_STEPS):
-        state = tap.step(state)[0]._replace(m=m)
-    F, L = tap.sites(state)
-    return _draw_sites(SitePosterior(to_numpy(F), L), tap.D, to_numpy(m).reshape(Z.shape), rng)
-
-
-def _draw_sites(sites: SitePosterior, D: F32, m: F32, rng: np.random.Generator) -> Posterior:
-    """Gibbs sampling of the bits of every site; means are averages of conditional means."""
-    P = len(m)
-    off = (sites.L - np.diag(np.diag(sites.L))).astype(np.float32)
-    z = binary(m)
-    total = np.zeros(z.shape)
-    for k in range(_SITE_BURN + _SITE_SWEEPS if P > 1 else 1):
-        h = sites.F - D * (off @ z)
-        u = rng.random(z.shape, dtype=np.float32)
-        for mu in range(P):
-            mean = np.tanh(h[mu])
-            new = np.where(u[mu] < (1 + mean) / 2, np.float32(1), np.float32(-1))
-            h -= np.outer(off[:, mu], D * (new - z[mu]))
-            z[mu] = new
-            if k >= _SITE_BURN or P == 1:
-                total[mu] += mean
-    total /= _SITE_SWEEPS if P > 1 else 1
-    return Posterior(total.astype(np.float32), z)
-
-
 def strong_field_posterior(
     blocks: Blocks,
     Z: F32,
@@ -107,7 +46,8 @@ def strong_field_posterior(
     r"""Draw coefficients and bits in turn from the Hopfield posterior at β.
 
     :math:`x_a | s, \zeta \sim N(\beta \zeta s^a / N, \beta / N)`, and every bit by its exact
-    conditional. If all bits are certain at the first visit, nothing is drawn.
+    conditional. If all bits are certain at the first visit, nothing is drawn; if most are, those
+    beyond doubt are left as they are.
 
     Parameters
     ----------
@@ -136,19 +76,61 @@ def strong_field_posterior(
     X = np.float32(beta) * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
     toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
-    doubtful = (toward * Z).min(axis=0) < _BEYOND_DOUBT
-    doubtful |= fields.any()
-    Z, m = sweep(blocks, Z, X, fields, sites=np.flatnonzero(doubtful), toward=toward)
-    if float(np.mean(1 - np.abs(m))) < _CERTAIN:
+    doubtful = toward * Z < (np.inf if fields.any() else _BEYOND_DOUBT)
+    Z, m = sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
+    doubt = float(np.mean(1 - np.abs(m)))
+    if doubt < _CERTAIN:
         return Posterior(m, Z, drawn=False)
-    total = np.zeros(m.shape)
+    if doubt < _FEW and _small(blocks, X, fields):
+        return _draw_few(blocks, Posterior(m, Z), beta, fields, rng)
+    return _draw_all(blocks, Z, beta, fields, rng)
+
+
+def _small(blocks: Blocks, X: F32, fields: F32) -> bool:
+    """Say whether the data are small, and θ such that e^{2θ} is far from what a float holds."""
+    if not blocks.plain or blocks.n_samples * blocks.n_spins > _SMALL:
+        return False
+    return float(np.abs(X).sum(axis=1).max() + np.abs(fields).max()) < _MODERATE
+
+
+def _draw_all(
+    blocks: Blocks, Z: F32, beta: float, fields: F32, rng: np.random.Generator
+) -> Posterior:
+    deviation = np.sqrt(beta / blocks.n_observed).astype(np.float32)[:, None]
+    total = np.zeros_like(Z)
     for k in range(_BURN + _SWEEPS):
         X = coefficients(blocks, Z, beta)
-        noise = np.sqrt(beta / blocks.n_observed)[:, None] * rng.standard_normal(X.shape)
-        Z, m = sweep(blocks, Z, X + noise.astype(np.float32), fields, rng=rng)
+        X += deviation * rng.standard_normal(X.shape, dtype=np.float32)
+        Z, m = sweep(blocks, Z, X, fields, rng=rng)
         if k >= _BURN:
             total += m
-    return Posterior((total / _SWEEPS).astype(np.float32), Z)
+    return Posterior(total / np.float32(_SWEEPS), Z)
+
+
+def _draw_few(
+    blocks: Blocks, first: Posterior, beta: float, fields: F32, rng: np.random.Generator
+) -> Posterior:
+    """Draw the bits in doubt, the others less often or not at all.
+
+    Bits wrong in less than one of 20,000 are not drawn and their first means are kept, which are
+    as often right as they say: turning, one of them would move an overlap by 2/N. Those wrong in
+    less than one of 200 are drawn in turn with the others, only less often, which leaves the
+    posterior as it is; their means hardly change from draw to draw.
+    """
+    S = blocks.spins.values.astype(np.float32) if blocks.dense is None else blocks.dense
+    doubt = 1 - np.abs(first.m.T)
+    often, seldom = np.nonzero(doubt > _SELDOM), np.nonzero(doubt > _NEVER)
+    few = FewBits(S, first.Z, first.m, fields)
+    n = blocks.n_observed.astype(np.float32)
+    total = np.zeros_like(few.m)  # ordered as it is
+    for k in range(_FIRST + _SWEEPS):
+        X = (few.overlaps * (np.float32(beta) / n)).T
+        X += np.sqrt(np.float32(beta) / n)[:, None] * rng.standard_normal(X.shape, np.float32)
+        few.draw(X, often if k % _EVERY else seldom, rng)
+        if k >= _FIRST:
+            total += few.m
+    mean = total / np.float32(_SWEEPS)
+    return Posterior(np.ascontiguousarray(mean), np.ascontiguousarray(few.patterns))
 
 
 def overlaps_of(blocks: Blocks, Z: F32) -> F32:

@@ -21,6 +21,8 @@ _ROTATIONS = 80  # patterns show within 60, if they do at all
 _DEEP = 0.9  # share of the greatest depth that a pattern reaches; a mixture of three has 3/4
 _MOST_IN_VAIN = 3
 _SPURIOUS = 32
+_DEPENDENT = 1e-10  # share of the largest squared singular value
+_RELATED = 0.6  # overlap; pairs that share a pattern have that of the other two
 _NEW = 0.2  # share of a vector that others must leave unexplained
 
 
@@ -96,8 +98,10 @@ def rotate_to_patterns(
 
 def row_basis(V: NDArray[np.floating]) -> F32:
     """Return orthonormal rows that span the rows of V."""
-    _, sigma, Vt = np.linalg.svd(V.astype(np.float64), full_matrices=False)
-    result: F32 = Vt[sigma > 1e-6 * sigma[0]].astype(np.float32)
+    rows = V.astype(np.float64)
+    w, U = np.linalg.eigh(rows @ rows.T)
+    kept = w > _DEPENDENT * w[-1]
+    result: F32 = ((U[:, kept] / np.sqrt(w[kept])).T[::-1] @ rows).astype(np.float32)
     return result
 
 
@@ -168,6 +172,26 @@ def spurious_depth(n_vectors: int, n_spins: int, rng: np.random.Generator) -> fl
     u = np.linalg.qr(rng.standard_normal((n_spins, n_vectors)))[0].T.astype(np.float32)
     z = rng.choice(np.array([-1, 1], dtype=np.float32), size=(_SPURIOUS, n_spins))
     return float(depth(polish(z, u), u).max())
+
+
+def are_products(Z: F32) -> bool:
+    """Say whether some pattern is the product of three others.
+
+    Samples in states that mix a, b and c lie in a space with abc, which is ±1 as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.rotate import are_products
+    >>> z = np.random.default_rng(0).choice(np.array([-1, 1], np.float32), size=(4, 300))
+    >>> are_products(z), are_products(np.vstack([z, z[0] * z[1] * z[2]]))
+    (False, True)
+    """
+    a, b = np.triu_indices(len(Z), 1)
+    pairs = Z[a] * Z[b]
+    overlap = np.abs(pairs @ pairs.T) / Z.shape[1]
+    np.fill_diagonal(overlap, 0)
+    return bool(overlap.size and overlap.max() > _RELATED)
 
 
 def independent(pool: F32, order: NDArray[np.float64], most: int, new: float) -> F32:

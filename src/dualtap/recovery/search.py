@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from dualtap.recovery.rotate import (
     spurious_depth,
     unmixed,
 )
-from dualtap.recovery.starts import Start, candidates
+from dualtap.recovery.starts import MOST_ROTATED, Start, candidates, far_apart
 from dualtap.spins.blocks import F32, Blocks
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
@@ -90,16 +91,67 @@ def search(
     return Found(factors, len(Z))
 
 
-def fill(found: Found, n_patterns: int, rng: np.random.Generator) -> F32:
-    """Return as many patterns as asked for; the unsure ones come last."""
+def at_first_sight(factors: Factors, rng: np.random.Generator) -> F32:
+    """Return the patterns if there is one for every dimension of the space, or none.
+
+    Looked for at samples far apart, each near a pattern of its own if samples cluster; if they do
+    not, by one rotation.
+
+    Parameters
+    ----------
+    factors : Factors
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (k, n_spins) or (0, n_spins)
+    """
+    u = row_basis(factors.V)
+    found = _all_at_once(polish(far_apart(factors.X, factors.V), u), u)
+    if len(found) == len(u) or len(u) > MOST_ROTATED:
+        return found[: len(found) if len(found) == len(u) else 0]
+    start = binary(unmixed(u, int(rng.integers(2**31))))
+    found = _all_at_once(polish(start, u), u)
+    return found if len(found) == len(u) else found[:0]
+
+
+def paying(found: Found, gain: Callable[[F32], float]) -> F32:
+    """Return the patterns, and after them states of samples that are worth a pattern each.
+
+    Where samples lie in states that mix several patterns not all can be told apart. What is left
+    of the space is looked at from samples far apart in it, the deepest first.
+
+    Parameters
+    ----------
+    found : Found
+    gain : callable
+        By how much patterns shorten the description of the data.
+    """
     V, n = found.factors.V, found.n_patterns
-    rest = V[n:]
+    Z = V[:n]
+    if n in (0, len(V)):
+        return Z
+    pool = far_apart(found.factors.X[:, n:], V[n:])
+    most = gain(Z)
+    for k in np.argsort(-depth(pool, row_basis(V)), kind="stable"):
+        if 1 - depth(pool[k : k + 1], row_basis(Z))[0] <= _STILL_NEW:
+            continue
+        more = np.concatenate([Z, pool[k : k + 1]])
+        value = gain(more)
+        if value > most:
+            Z, most = more, value
+    return Z
+
+
+def fill(found: Found, Z: F32, n_patterns: int, rng: np.random.Generator) -> F32:
+    """Return as many patterns as asked for; the unsure ones come last."""
+    V = found.factors.V
+    rest = V[found.n_patterns :]
     if not len(rest):
         return V
-    pool = np.concatenate([unmixed(row_basis(rest), int(rng.integers(2**31))), rest])
-    pool = binary(pool)
-    order = np.concatenate([np.full(n, 2.0), depth(pool, row_basis(V))])
-    return independent(np.concatenate([V[:n], pool]), order, n_patterns, new=0.05)
+    pool = binary(np.concatenate([unmixed(row_basis(rest), int(rng.integers(2**31))), rest]))
+    order = np.concatenate([np.full(len(Z), 2.0), depth(pool, row_basis(V))])
+    return independent(np.concatenate([Z, pool]), order, n_patterns, new=0.05)
 
 
 def _all_at_once(pool: F32, u: F32) -> F32:

@@ -12,16 +12,14 @@ from dualtap.recovery.spectrum import (
     count_signals,
     deviates,
     is_small,
+    largest_values,
     leading,
-    noise_edge,
-    values_alone,
 )
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
 
-_GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
-_NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
 _FACTOR_STEPS = 6
+_COEFFICIENT_STEPS = 2  # which settle coefficients if vectors are known
 _RANK_ROUNDS = 8
 _RESIDUAL_RANK = 32
 _RESIDUAL_ENTRIES = 2**26  # in which signals are looked for, if the data have more;
@@ -63,15 +61,9 @@ def pattern_space(
     >>> len(pattern_space(blocks, spectrum(blocks, rng), rng, None).V)
     3
     """
-    # Near full rank the values of noise fall to zero, and their ratios mean nothing.
-    values = whole.values[: min(whole.n_signal, 3 * min(blocks.spins.shape) // 4) + 1]
-    ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
-    k = int(np.argmax(ratio)) + 1 if len(ratio) else 1
-    settled = bool(
-        len(ratio) and ratio[k - 1] > _GAP * (1 + _height(whole, k, blocks) / _NEAR_EDGE) ** 2
-    )
+    k, settled = whole.likely_rank(*blocks.spins.shape)
     if settled and n_patterns in (None, k):
-        return start_factors(blocks, _vectors(blocks, whole, k))
+        return linear_space(blocks, whole, k)
     if n_patterns is not None:
         return _fitted(blocks, whole, n_patterns)
     most = max(1, min(whole.n_signal, min(blocks.spins.shape) // 2))
@@ -82,6 +74,47 @@ def pattern_space(
             break
         k = min(k + missing, most)
     return factors
+
+
+def plausible_rank(whole: Spectrum) -> int:
+    """Return after how many values the spectrum falls most, none above the edge being left.
+
+    Spins vary no more than coins do, so what lies above the edge of coins is never noise.
+    """
+    least = max(int(np.count_nonzero(whole.values > whole.edge)), 1)
+    values = whole.values[least - 1 : whole.n_signal + 1]
+    if len(values) < 2:
+        return least
+    return least + int(np.argmax(values[:-1] / np.maximum(values[1:], 1e-9 * values[0])))
+
+
+def linear_space(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
+    """Return the factor model of the first k singular directions."""
+    return start_factors(blocks, np.float32(np.sqrt(blocks.n_spins)) * whole.vectors[:k])
+
+
+def leave_noise(blocks: Blocks, Z: F32, rng: np.random.Generator) -> bool:
+    """Test whether samples are independent spins, given their coefficients of patterns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.recovery.space import leave_noise
+    >>> teacher = HopfieldModel.random(300, 3, beta=2.0, random_state=0)
+    >>> blocks = Blocks(as_spins(teacher.sample(100, random_state=1)))
+    >>> zeta, rng = teacher.patterns.astype(np.float32), np.random.default_rng(0)
+    >>> leave_noise(blocks, zeta, rng), leave_noise(blocks, zeta[:2], rng)
+    (True, False)
+    """
+    n_few = _RESIDUAL_SAMPLES * max(len(Z), _RESIDUAL_RANK)
+    some = [blocks.some(n_few)] if blocks.n_samples > 2 * n_few else []
+    for part in (*some, blocks):  # if much is missing, a few samples show it
+        factors = iterate(part, start_factors(part, Z), _COEFFICIENT_STEPS, n_fixed=len(Z))
+        if n_missing(part, factors, rng):
+            return False
+    return True
 
 
 def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int:
@@ -159,26 +192,12 @@ def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
     return bool(chi_square < 1 + 6 * np.sqrt(2 / blocks.n_spins))
 
 
-def _vectors(blocks: Blocks, whole: Spectrum, k: int) -> F32:
-    vectors: F32 = np.float32(np.sqrt(blocks.n_spins)) * whole.vectors[:k]
-    return vectors
-
-
 def _fitted(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
-    factors = start_factors(blocks, _vectors(blocks, whole, k))
-    return iterate(blocks, factors, _FACTOR_STEPS)
-
-
-def _height(whole: Spectrum, k: int, blocks: Blocks) -> float:
-    """Return how far the value after the first k lies above the noise edge, relative to it."""
-    if k >= len(whole.deviates):
-        return 0.0
-    centre, width = noise_edge(max(blocks.n_samples - k, 1), max(blocks.n_spins - k, 1))
-    return max(float(whole.deviates[k]) * width / centre, 0.0)
+    return iterate(blocks, linear_space(blocks, whole, k), _FACTOR_STEPS)
 
 
 def _squared_singular_values(W: Blocks, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return all of them, or the largest of a large matrix."""
+    """Return the largest ones."""
     if not is_small(W):
         return leading(W, _RESIDUAL_RANK, rng)[0]
-    return values_alone(W)
+    return largest_values(W, _RESIDUAL_RANK, rng)

@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.words import words_of
 
 LEVEL = 1.0
 """Tracy–Widom deviate above which data are not noise: coins exceed it in 3 to 4 % of data sets."""
@@ -22,7 +24,13 @@ NEXT_LEVEL = 2.0
 """The same for every direction after the first: 1 %, for there are many of them."""
 
 SMALL = 1200
-"""Largest matrix whose spectrum is computed whole."""
+"""Largest Gram matrix that is made."""
+_WHOLE = 256  # the largest whose spectrum is computed whole
+_GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
+_NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
+_WORTH_COUNTING = 2**28  # products of floats below which the kernel is not worth importing
+_LANCZOS_TOLERANCE = 1e-3
+_FIRST_VALUES = 16
 _FIRST_RANK = 64
 _SINKHORN_ROUNDS, _BALANCED = 10, 1e-4
 _POWER_ITERATIONS, _OVERSAMPLING = 4, 10
@@ -42,7 +50,11 @@ class Spectrum(NamedTuple):
     edge: float
     """The largest squared singular value to expect of noise alone."""
     n_signal: int
-    """Leading directions above the noise."""
+    """Leading directions above the noise, of those computed."""
+
+    def likely_rank(self, n_samples: int, n_spins: int) -> tuple[int, bool]:
+        """Return after how many values the spectrum falls most, and if that settles the rank."""
+        return _likely_rank(self.values[: self.n_signal + 1], self.deviates, n_samples, n_spins)
 
     def relative(self, most: int = 200) -> NDArray[np.float64]:
         """Return the leading values over the noise edge."""
@@ -147,9 +159,8 @@ def spectrum(
         S = S.changed(lambda s: s * scale)
     shape = S.n_samples, S.n_spins
     total = S.sum_of_squares()
-    small = is_small(S)
-    if small:
-        values, left = all_values(S)
+    if is_small(S):
+        values, vectors = _of_gram(S, total, n_least, rng)
     else:
         rank, most = min(max(_FIRST_RANK, n_least), min(shape)), min(shape)
         space = _grown(S, None, rank + _OVERSAMPLING, rng)
@@ -161,13 +172,29 @@ def spectrum(
     t = deviates(values, total, *shape)
     n_signal = count_signals(t)
     k = min(max(n_signal, n_least), len(values))
-    if small:
-        vectors = _over_sites(S, left, k)
+    if len(vectors[0]) != S.n_spins:
+        vectors = _over_sites(S, vectors[:k])
     return Spectrum(values, vectors[:k], t, total, noise_edge(*shape)[0], n_signal)
 
 
+def _likely_rank(
+    values: NDArray[np.float64], t: NDArray[np.float64], n_samples: int, n_spins: int
+) -> tuple[int, bool]:
+    # Near full rank the values of noise fall to zero, and their ratios mean nothing.
+    values = values[: 3 * min(n_samples, n_spins) // 4 + 1]
+    ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
+    if not len(ratio):
+        return 1, False
+    k = int(np.argmax(ratio)) + 1
+    height = 0.0
+    if k < len(t):  # of the next value above the noise edge, relative to it
+        centre, width = noise_edge(max(n_samples - k, 1), max(n_spins - k, 1))
+        height = max(float(t[k]) * width / centre, 0.0)
+    return k, bool(ratio[k - 1] > _GAP * (1 + height / _NEAR_EDGE) ** 2)
+
+
 def is_small(blocks: Blocks) -> bool:
-    """Say whether all singular values are computed, by a Gram matrix of the shorter side."""
+    """Say whether singular values are those of a Gram matrix of the shorter side."""
     if blocks.n_spins <= blocks.n_samples:
         return blocks.n_spins <= SMALL
     return blocks.dense is not None and blocks.n_samples <= SMALL
@@ -303,30 +330,87 @@ def _orthonormal(G: F32) -> F32:
     return np.ascontiguousarray(Q)
 
 
-def all_values(S: Blocks) -> tuple[NDArray[np.float64], F32]:
-    """Return all squared singular values, the largest first, and vectors of the shorter side."""
-    w, U = np.linalg.eigh(_gram(S))  # single precision is far finer than the fluctuations of noise
-    return np.maximum(w[::-1].astype(np.float64), 0), U[:, ::-1]
+def _of_gram(
+    S: Blocks, total: float, n_least: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], F32]:
+    """Return leading squared singular values beyond the signals, and vectors of the shorter side.
+
+    The vectors are orthonormal rows.
+    """
+    G = _gram(S)
+    shape = S.n_samples, S.n_spins
+    k = max(_FIRST_VALUES, n_least + 2)
+    while True:
+        values, U = _leading_of(G, k, rng)
+        t = deviates(values, total, *shape)
+        if count_signals(t) < len(values) or len(values) == len(G):
+            return values, U
+        if _likely_rank(values, t, *shape)[1]:  # what follows is too small to be patterns
+            return values, U
+        k *= 2
 
 
-def values_alone(S: Blocks) -> NDArray[np.float64]:
-    """Return all squared singular values, the largest first."""
-    return np.maximum(np.linalg.eigvalsh(_gram(S))[::-1].astype(np.float64), 0)
+def largest_values(S: Blocks, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return the k largest squared singular values of a small matrix, or all if that is as fast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.recovery.spectrum import largest_values
+    >>> S = Blocks(as_spins(np.array([[1, 1, -1], [1, 1, 1]])))
+    >>> largest_values(S, 1, np.random.default_rng(0)).round(3)
+    array([4., 2.])
+    """
+    return _leading_of(_gram(S), k, rng)[0]
+
+
+def _leading_of(G: F32, k: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
+    """Return the k largest eigenvalues of a Gram matrix and their vectors, or all of them."""
+    v0 = rng.standard_normal(len(G), dtype=np.float32)
+    w: NDArray[np.floating]
+    U: NDArray[np.floating]
+    if len(G) > max(_WHOLE, 4 * k):
+        try:
+            w, U = eigsh(G, k, v0=v0, tol=_LANCZOS_TOLERANCE)
+        except ArpackError:  # fewer directions than that
+            w, U = np.linalg.eigh(G)
+    else:
+        w, U = np.linalg.eigh(G)  # single precision is far finer than the fluctuations of noise
+    order = np.argsort(w)[::-1]
+    return np.maximum(w[order].astype(np.float64), 0), U.T[order].astype(np.float32)
 
 
 def _gram(S: Blocks) -> F32:
     """Return the products of the samples with each other, or of the spins if these are fewer."""
-    if S.n_spins <= S.n_samples:
-        G: F32 = S.sum(lambda s: s.T @ s)
-        return G
+    of_sites = S.n_spins <= S.n_samples
+    n, length = sorted((S.n_samples, S.n_spins))
+    if S.plain and n * n * length > _WORTH_COUNTING:
+        words = words_of(S.spins, of_sites=of_sites)
+        if words is not None:
+            G = _counted(S, words, length)
+            S.gram = G if of_sites else None
+            return G
+    if of_sites:
+        S.gram = S.sum(lambda s: s.T @ s)
+        return S.gram
     assert S.dense is not None  # see is_small
     return S.dense @ S.dense.T
 
 
-def _over_sites(S: Blocks, U: F32, k: int) -> F32:
-    """Return the first k right singular vectors, from vectors of the shorter side."""
-    vectors: F32 = np.ascontiguousarray(U[:, :k].T)
-    if S.n_spins > S.n_samples:
-        vectors = S.transposed_dot(np.ascontiguousarray(U[:, :k]))
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
+def _counted(S: Blocks, words: NDArray[np.uint64], length: int) -> F32:
+    """Return the same by counting bits, ten times as fast as products of floats."""
+    from dualtap._kernels.overlaps import overlaps_of_bits
+
+    S.spins.begin_pass()
+    G = np.empty((len(words), len(words)), dtype=np.float32)
+    overlaps_of_bits(words, length, G)
+    return G
+
+
+def _over_sites(S: Blocks, U: F32) -> F32:
+    """Return right singular vectors, from left ones in rows."""
+    vectors: F32 = S.transposed_dot(np.ascontiguousarray(U.T))
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     return vectors

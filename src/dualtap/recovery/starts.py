@@ -12,13 +12,16 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from dualtap.couplings import Couplings, FloatArray
 from dualtap.recovery.rotate import binary, row_basis, unmixed
 from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.storage import spread
 
 Start = Literal["auto", "spectral", "samples", "random"]
 
-_MOST_ROTATED = 80  # components that a rotation over a thousand sites can tell apart
+MOST_ROTATED = 80
+"""Components that a rotation over a thousand sites can tell apart."""
 _BLOCK, _PASSES = 8, 6  # vectors that share a product, and products
 _TRIES = 4  # samples or random vectors for each dimension
 _SURELY = 5.0
+_CHEAP = 1000  # samples
 
 
 def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -149,15 +152,46 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: 
         rest = u - (u @ Q.T) @ Q
         rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
     parts: list[NDArray[np.floating]] = []
-    if start == "spectral" or (start == "auto" and len(rest) <= _MOST_ROTATED):
+    if start == "spectral" or (start == "auto" and len(rest) <= MOST_ROTATED):
         contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
         parts += [unmixed(rest, int(rng.integers(2**31)), name) for name in contrasts]
-    if start == "samples" or (start == "auto" and (len(Z) or len(rest) > _MOST_ROTATED)):
+    if start == "samples" or (start == "auto" and (len(Z) or len(rest) > MOST_ROTATED)):
         parts.append(least_explained(blocks, Z, _n_tried(len(u)), rng) @ rest.T @ rest)
     if start == "random":
         parts.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
     pool = np.concatenate(parts)
     return binary(pool)
+
+
+def far_apart(X: F32, V: F32) -> F32:
+    """Return ±1 vectors at samples that span the space, one for each dimension.
+
+    Each sample is the one that those before it explain least. Where samples lie near single
+    patterns, there is one of every pattern among them.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, k)
+        Coefficients of the samples.
+    V : array of shape (k, n_spins)
+
+    Returns
+    -------
+    array of shape (k, n_spins)
+        Fewer if there are fewer samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.starts import far_apart
+    >>> far_apart(np.array([[1, 0], [0.9, 0.1], [0, 1]]), np.array([[3, -2], [-1, -1]]))
+    array([[ 1., -1.],
+           [-1., -1.]], dtype=float32)
+    """
+    k = X.shape[1]
+    some = X[spread(len(X), max(_n_tried(k), _CHEAP))]
+    order = qr(some.T, mode="r", pivoting=True, check_finite=False)[1]
+    return binary(some[order[:k]] @ V)
 
 
 def _n_tried(k: int) -> int:
@@ -166,7 +200,7 @@ def _n_tried(k: int) -> int:
     Where nothing else is tried every pattern needs a sample near it: of k (log k + c) samples
     none is missed but with probability e^-c.
     """
-    return _TRIES * k if k <= _MOST_ROTATED else int(k * (np.log(k) + _SURELY))
+    return _TRIES * k if k <= MOST_ROTATED else int(k * (np.log(k) + _SURELY))
 
 
 def least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:

@@ -64,6 +64,10 @@ class Blocks:
         All entries, ±1 and 0 for a missing one; None where they are unpacked tile by tile.
     n_observed : array of shape (n_samples,)
         Observed entries of each sample, at least 1.
+    plain : bool
+        The samples are those of ``spins``, nothing was done to them.
+    gram : array of shape (n_spins, n_spins), float32, or None
+        SᵀS, from whoever has computed it: then products with it take no pass.
 
     Examples
     --------
@@ -80,6 +84,8 @@ class Blocks:
         self.dense: F32 | None = None
         if held and isinstance(spins, DenseSpins):
             self.dense = spins.values.astype(np.float32)
+        self.plain = True
+        self.gram: F32 | None = None
         self._changes: tuple[_Change, ...] = ()
         self.n_samples, self.n_spins = spins.shape
         # As it is outside of any limit that callers set later.
@@ -105,8 +111,9 @@ class Blocks:
         function : callable
         *arrays : arrays of shape (n_samples, ...)
         """
+        other = copy(self)
+        other.plain, other.gram = False, None
         if self.dense is None:
-            other = copy(self)
             other._changes = (*self._changes, _Change(function, arrays))
             return other
         dense, result = self.dense, np.empty_like(self.dense)
@@ -115,7 +122,6 @@ class Blocks:
             result[rows] = function(dense[rows], *_cut(arrays, rows))
 
         parallel_map(fill, self._rows, self._workers)
-        other = copy(self)
         other.dense = result
         return other
 
@@ -138,6 +144,7 @@ class Blocks:
 
     def _also_changed(self, other: Blocks, samples: NDArray[np.int64]) -> Blocks:
         """Return blocks of chosen samples with what was done to these."""
+        other.plain = self.plain
         if self.dense is not None:
             other.dense = self.dense[samples]
         for change in self._changes:
@@ -214,6 +221,8 @@ class Blocks:
 
     def gram_dot(self, V: F32) -> F32:
         """Return V SᵀS in one pass, shape (len(V), n_spins)."""
+        if self.gram is not None:
+            return V @ self.gram
         if self._tiled is None:
             # The many samples as left factor: BLAS packs the few vectors, not the block.
             summed: F32 = self.sum(lambda S: np.dot((S @ V.T).T, S))
@@ -229,7 +238,7 @@ class Blocks:
 
     def sum_of_squares(self) -> float:
         """Return the sum of all squared entries."""
-        if self.complete and not self._changes and self.dense is None:
+        if self.complete and self.plain:
             return float(self.n_samples * self.n_spins)
         return float(self.sum(lambda S: _square(S)))
 

@@ -36,6 +36,7 @@ class ForeignBlocks(Blocks):
     def __init__(self, spins: Spins, where: Any) -> None:
         super().__init__(spins)
         self._there = self._moved(where)
+        self._gram_there: Any = None
 
     def place(self, array: F32) -> Any:
         """Return an array where products are made."""
@@ -45,7 +46,7 @@ class ForeignBlocks(Blocks):
         """Return blocks whose samples are ``function(S, *rows of arrays)`` of these."""
         other = super().changed(function, *arrays)
         assert isinstance(other, ForeignBlocks)  # a copy of this
-        other._there = other._moved(self._there)
+        other._there, other._gram_there = other._moved(self._there), None
         return other
 
     def dot(self, V: Any) -> Any:
@@ -58,10 +59,17 @@ class ForeignBlocks(Blocks):
 
     def gram_dot(self, V: Any) -> Any:
         """Return V SᵀS, shape (len(V), n_spins), in the namespace of V."""
-        return self._product(V, lambda v: (self._there @ v.T).T @ self._there)
+        if self.gram is None:
+            return self._product(V, lambda v: (self._there @ v.T).T @ self._there)
+        if self._gram_there is None:
+            self._gram_there = like(self._there, self.gram)
+        return self._made_there(V, lambda v: v @ self._gram_there)
 
     def _product(self, factor: Any, function: Callable[[Any], Any]) -> Any:
         self.spins.begin_pass()
+        return self._made_there(factor, function)
+
+    def _made_there(self, factor: Any, function: Callable[[Any], Any]) -> Any:
         result = function(like(self._there, factor))
         return result if is_foreign(factor) else to_numpy(result)
 

@@ -272,6 +272,11 @@ class PackedSpins(Spins):
         self.n_samples, self.n_spins = len(bits), n_spins
 
     @property
+    def bits(self) -> NDArray[np.uint8]:
+        """All samples, as :func:`numpy.packbits` makes them but for the padding of a row."""
+        return self._bits
+
+    @property
     def values(self) -> NDArray[np.int8]:
         """All spins as bytes, made anew."""
         return self.block(slice(None))

@@ -1,0 +1,42 @@
+"""Products of ±1 vectors by counting the bits in which they differ."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange, types
+from numba.extending import intrinsic
+
+Array = Any  # Numba infers the types; the docstrings say them
+
+
+@intrinsic
+def _n_ones(typing_context: Any, word: Any) -> Any:
+    """Return how many bits of a 64-bit word are set, by the machine's own instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@njit(parallel=True, cache=True)
+def overlaps_of_bits(words: Array, n_bits: int, result: Array) -> None:
+    """Fill in the products of all vectors with each other.
+
+    Parameters
+    ----------
+    words : (n, k) uint64
+        A vector a row, a bit an entry, the same bits in the padding of all.
+    n_bits : int
+        Entries of a vector.
+    result : (n, n) float32
+    """
+    n, k = words.shape
+    for i in prange(n):
+        for j in range(i + 1):
+            different = np.uint64(0)
+            for w in range(k):
+                different += _n_ones(words[i, w] ^ words[j, w])
+            product = np.float32(n_bits - 2 * np.int64(different))
+            result[i, j] = product
+            result[j, i] = product

@@ -1,0 +1,46 @@
+"""Whole samples, or whole sites, as words of 64 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.spins.storage import DenseSpins, PackedSpins, Spins
+
+
+def words_of(spins: Spins, *, of_sites: bool) -> NDArray[np.uint64] | None:
+    """Return every sample, or every site, as a row of words, padded with zeros.
+
+    Parameters
+    ----------
+    spins : Spins
+    of_sites : bool
+        A row a site, a bit a sample; else a row a sample, a bit a site.
+
+    Returns
+    -------
+    array of shape (n_rows, n_words) or None
+        None if entries are missing, which take a second bit, or are in other processes.
+
+    Examples
+    --------
+    >>> from dualtap.spins import as_spins
+    >>> from dualtap.spins.words import words_of
+    >>> words_of(as_spins([[0, 0, 1], [1, 0, 1]]), of_sites=True).view("u1")[:, 0]
+    array([ 64,   0, 192], dtype=uint8)
+    """
+    if not spins.complete:
+        return None
+    n = spins.n_samples if of_sites else spins.n_spins
+    if isinstance(spins, DenseSpins):
+        up = spins.values > 0
+        bits = np.packbits(np.ascontiguousarray(up.T) if of_sites else up, axis=1)
+    elif isinstance(spins, PackedSpins):
+        bits = (spins.transposed() if of_sites else spins).bits
+    else:
+        return None
+    words = np.zeros((len(bits), -(-bits.shape[1] // 8)), dtype=np.uint64)
+    words.view(np.uint8)[:, : bits.shape[1]] = bits
+    if n % 8:
+        words.view(np.uint8)[:, bits.shape[1] - 1] &= 256 - (256 >> n % 8)
+    return words
