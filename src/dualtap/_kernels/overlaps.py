@@ -19,6 +19,14 @@ def _n_ones(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+@njit
+def _product(a: Array, b: Array, n_bits: int) -> Any:
+    different = np.uint64(0)
+    for w in range(a.shape[0]):
+        different += _n_ones(a[w] ^ b[w])
+    return np.float32(n_bits - 2 * np.int64(different))
+
+
 @njit(parallel=True, cache=True)
 def overlaps_of_bits(words: Array, n_bits: int, result: Array) -> None:
     """Fill in the products of all vectors with each other.
@@ -31,12 +39,21 @@ def overlaps_of_bits(words: Array, n_bits: int, result: Array) -> None:
         Entries of a vector.
     result : (n, n) float32
     """
-    n, k = words.shape
-    for i in prange(n):
+    for i in prange(len(words)):
         for j in range(i + 1):
-            different = np.uint64(0)
-            for w in range(k):
-                different += _n_ones(words[i, w] ^ words[j, w])
-            product = np.float32(n_bits - 2 * np.int64(different))
-            result[i, j] = product
-            result[j, i] = product
+            result[i, j] = result[j, i] = _product(words[i], words[j], n_bits)
+
+
+@njit(parallel=True, cache=True)
+def products_of_bits(a: Array, b: Array, n_bits: int, result: Array) -> None:
+    """Fill in the products of every vector of one set with every one of another.
+
+    Parameters
+    ----------
+    a, b : (n, k) and (m, k) uint64
+    n_bits : int
+    result : (n, m) float32
+    """
+    for i in prange(len(a)):
+        for j in range(len(b)):
+            result[i, j] = _product(a[i], b[j], n_bits)

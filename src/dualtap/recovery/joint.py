@@ -14,11 +14,11 @@ from dualtap._threads import one_blas_thread
 from dualtap.recovery.biased import description_gain, recover_biased
 from dualtap.recovery.bits import sweep
 from dualtap.recovery.factors import Factors
+from dualtap.recovery.overlaps import overlaps_of
 from dualtap.recovery.posterior import (
     Posterior,
     coefficients,
     confidence_in_space,
-    overlaps_of,
     strong_field_posterior,
 )
 from dualtap.recovery.rotate import are_products, binary, row_basis, unmixed
@@ -55,8 +55,8 @@ _ENOUGH_SAMPLES = 2**16
 _COMPARED = 2**20  # entries
 _MOST_PAIRED = 40
 _MOST_LOADED = 0.25
-_ROTATIONS = 3
-_SAME_ANSWER = 0.95
+_ROTATIONS = 6
+_SAME_ANSWER = 0.9
 _FIELD_GAIN = 1e-3  # nats a spin
 _CHANCE = 5.0  # standard deviations of the overlap with a coin
 _ONE_PATTERN = 0.75  # share of the squared overlaps of a sample
@@ -177,20 +177,20 @@ def _recover_weak(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
         return _nothing(blocks, whole, task)
     u = row_basis(whole.vectors[:k] / np.sqrt(D))
     refined = WeakFieldPosterior(blocks, fields, len(u))
-    answers: list[F32] = []
+    best, likelihood = np.empty((0, blocks.n_spins), dtype=np.float32), -np.inf
     for rotation in range(_ROTATIONS * task.effort if k > 1 else 1):
         contrast = ("logcosh", "cube")[rotation % 2]
         m = refined.means(binary(unmixed(u, int(task.rng.integers(2**31)), contrast)))
-        if any(_agree(m, other) for other in answers):
+        if _agree(m, best):
             break
-        answers.append(m)
-    if len(answers) > 1:
-        answers.sort(key=lambda m: task.likelihood(binary(m), fields))
-    best = refined.drawn(answers[-1], task.rng)
+        value = task.likelihood(binary(m), fields) if k > 1 else 0.0
+        if value > likelihood:
+            best, likelihood = m, value
+    posterior = refined.drawn(best, task.rng)
     beta = _weak_beta(blocks, whole, k, D, task)
     if np.isnan(beta):
-        beta = task.fit_beta(best.Z, fields)
-    return Recovery(best.m, beta, fields, whole, Regime.WEAK)
+        beta = task.fit_beta(posterior.Z, fields)
+    return Recovery(posterior.m, beta, fields, whole, Regime.WEAK)
 
 
 def _weak_beta(blocks: Blocks, whole: Spectrum, k: int, D: F32, task: Task) -> float:
@@ -206,7 +206,7 @@ def _weak_beta(blocks: Blocks, whole: Spectrum, k: int, D: F32, task: Task) -> f
 def _agree(a: F32, b: F32) -> bool:
     """Say whether two answers have the same patterns, up to sign and order."""
     overlap = np.abs(binary(a) @ binary(b).T) / a.shape[1]
-    return bool(overlap.max(axis=1).mean() > _SAME_ANSWER)
+    return bool(len(b)) and bool(overlap.max(axis=1).min() > _SAME_ANSWER)
 
 
 def _recover_strong(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:

@@ -23,8 +23,9 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
 from dualtap.recovery.history import History
 from dualtap.recovery.joint import Regime
+from dualtap.recovery.overlaps import products_with
 from dualtap.recovery.reasons import distance, phase
-from dualtap.spins import Spins
+from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
 
 _SMALLEST_OVERLAP = 1e-3
@@ -61,9 +62,12 @@ class Assignment(NamedTuple):
         return self._replace(label=place[self.label])
 
 
-def _nearest(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float64]:
+def _nearest_pattern(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float64]:
+    return _nearest(S @ zeta.T)
+
+
+def _nearest(o: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the pattern of largest overlap with each sample, N times that, and if it is a tie."""
-    o = S @ zeta.T
     size = np.abs(o)
     label = np.argmax(size, axis=1)
     chosen = np.take_along_axis(o, label[:, None], axis=1)
@@ -280,7 +284,11 @@ class LearnedPatterns(
             n = spins.n_samples
             return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n)), False
         blocks = blocks_of(spins, held=False)
-        nearest = blocks.map(partial(_nearest, zeta=self.patterns_.astype(np.float32)))
+        zeta = self.patterns_.astype(np.float32)
+        if isinstance(spins, DenseSpins):
+            nearest = _nearest(products_with(blocks, zeta))
+        else:
+            nearest = blocks.map(partial(_nearest_pattern, zeta=zeta))
         chosen = nearest[:, 1] / blocks.n_observed
         sign = np.where(chosen < 0, -1, 1)
         assignment = Assignment(nearest[:, 0].astype(np.int64), sign, np.abs(chosen))

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.recovery.bits import FewBits, sweep
+from dualtap.recovery.overlaps import overlaps_of
 from dualtap.recovery.rotate import depth
 from dualtap.spins.blocks import F32, Blocks
 
 _CERTAIN = 1e-4
 _BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
+_CROSSTALK = 4.0  # standard deviations of what samples of other patterns add to it
 _UNSURE = 0.02
 _BURN, _SWEEPS = 10, 30
 _FEW = 0.04
@@ -76,14 +78,32 @@ def strong_field_posterior(
     X = np.float32(beta) * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
     toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
-    doubtful = toward * Z < (np.inf if fields.any() else _BEYOND_DOUBT)
-    Z, m = sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
+    doubtful = toward * Z < (np.inf if fields.any() else _beyond_doubt(X))
+    before, (Z, m) = Z, sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
+    turned = (before != Z).any(axis=0)
+    if turned.any():  # other bits of the site have been judged beside a wrong one
+        X = coefficients(blocks, Z, beta)
+        Z, again = sweep(blocks, Z, X, fields, visit=np.broadcast_to(turned, Z.shape))
+        m = np.where(turned, again, m)
     doubt = float(np.mean(1 - np.abs(m)))
     if doubt < _CERTAIN:
         return Posterior(m, Z, drawn=False)
     if doubt < _FEW and _small(blocks, X, fields):
         return _draw_few(blocks, Posterior(m, Z), beta, fields, rng)
     return _draw_all(blocks, Z, beta, fields, rng)
+
+
+def _beyond_doubt(X: F32) -> F32:
+    """Return fields on the bits of each pattern beyond which nothing turns them, shape (P, 1).
+
+    They come in part from samples of other patterns, which only the exact conditional sees through.
+    """
+    square = np.square(X)
+    others = square.sum(axis=0) - np.where(
+        square == square.max(axis=1, keepdims=True), square, 0
+    ).sum(axis=0)
+    result: F32 = _BEYOND_DOUBT + _CROSSTALK * np.sqrt(np.maximum(others, 0))[:, None]
+    return result
 
 
 def _small(blocks: Blocks, X: F32, fields: F32) -> bool:
@@ -131,12 +151,6 @@ def _draw_few(
             total += few.m
     mean = total / np.float32(_SWEEPS)
     return Posterior(np.ascontiguousarray(mean), np.ascontiguousarray(few.patterns))
-
-
-def overlaps_of(blocks: Blocks, Z: F32) -> F32:
-    """Return the overlaps of every sample with patterns, shape (n_samples, n_patterns)."""
-    result: F32 = (blocks.dot(Z) / blocks.n_observed[:, None]).astype(np.float32)
-    return result
 
 
 def coefficients(blocks: Blocks, Z: F32, beta: float) -> F32:

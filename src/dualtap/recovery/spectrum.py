@@ -25,11 +25,12 @@ NEXT_LEVEL = 2.0
 
 SMALL = 1200
 """Largest Gram matrix that is made."""
-_WHOLE = 256  # the largest whose spectrum is computed whole
+_WHOLE = 128  # the largest whose spectrum is computed whole
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
 _WORTH_COUNTING = 2**28  # products of floats below which the kernel is not worth importing
-_LANCZOS_TOLERANCE = 1e-3
+_LANCZOS_TOLERANCE = 1e-5
+_ROUNDING = 1e-6  # share of the largest eigenvalue that single precision does not see
 _FIRST_VALUES = 16
 _FIRST_RANK = 64
 _SINKHORN_ROUNDS, _BALANCED = 10, 1e-4
@@ -369,17 +370,25 @@ def largest_values(S: Blocks, k: int, rng: np.random.Generator) -> NDArray[np.fl
 def _leading_of(G: F32, k: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
     """Return the k largest eigenvalues of a Gram matrix and their vectors, or all of them."""
     v0 = rng.standard_normal(len(G), dtype=np.float32)
-    w: NDArray[np.floating]
-    U: NDArray[np.floating]
-    if len(G) > max(_WHOLE, 4 * k):
-        try:
-            w, U = eigsh(G, k, v0=v0, tol=_LANCZOS_TOLERANCE)
-        except ArpackError:  # fewer directions than that
-            w, U = np.linalg.eigh(G)
-    else:
-        w, U = np.linalg.eigh(G)  # single precision is far finer than the fluctuations of noise
+    found = _by_lanczos(G, k, v0) if len(G) > max(_WHOLE, 4 * k) else None
+    w, U = np.linalg.eigh(G) if found is None else found
     order = np.argsort(w)[::-1]
     return np.maximum(w[order].astype(np.float64), 0), U.T[order].astype(np.float32)
+
+
+def _by_lanczos(
+    G: F32, k: int, v0: F32
+) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
+    """Return k eigenvalues and vectors in single precision, far finer than noise fluctuates.
+
+    None if there are fewer directions: without noise, rounding errors would pass for signals, and
+    iterations go on from vectors that no seed decides.
+    """
+    try:
+        w, U = eigsh(G, k, v0=v0, tol=_LANCZOS_TOLERANCE)
+    except ArpackError:
+        return None
+    return (w, U) if w.min() > _ROUNDING * w.max() else None
 
 
 def _gram(S: Blocks) -> F32:

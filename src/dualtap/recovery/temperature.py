@@ -9,16 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualtap.hopfield import as_fields
 from dualtap.metrics import field_blocks
-from dualtap.spins import DenseSpins, Spins
+from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
 BETA_RANGE = 0.01, 50.0
 """Where β is looked for; data without a single misaligned spin push it to the upper end."""
 
-_ENOUGH_ENTRIES = 2**24
+_ENOUGH_ENTRIES = 2**22
 _BINS = 8192
 _BLOCK = 2**16
 """Entries looked at together: a quarter of a megabyte, which stays in the cache."""
+_FEWEST_ROWS = 32
+"""Samples multiplied together: products of fewer are slow."""
 _NEWTON_STEPS = 30
 _SETTLED = 1e-3
 _EXACT = 1e-4  # the next Newton step would be the square of this
@@ -30,7 +32,7 @@ _MAX_ENTRIES = 2_000_000  # used with fields: at β = 2 they pin it down to a pa
 def enough(spins: Spins) -> NDArray[np.int8]:
     """Return all samples, or so many of large data that more would add nothing.
 
-    Sixteen million spins pin a temperature down to a part in a thousand.
+    Four million spins pin a temperature down to a part in a thousand.
 
     Examples
     --------
@@ -39,8 +41,6 @@ def enough(spins: Spins) -> NDArray[np.int8]:
     >>> enough(as_spins([[0, 1], [1, 1]])).shape
     (2, 2)
     """
-    if isinstance(spins, DenseSpins):
-        return spins.values
     return spins.some(max(_ENOUGH_ENTRIES // spins.n_spins, 256)).values
 
 
@@ -223,7 +223,7 @@ def _histogram(S: NDArray[np.generic], zeta: NDArray[np.float32]) -> _Entries:
     own = np.square(zeta).sum(axis=0)
     bound = float(own.max()) + 1e-3  # |h_i| ≤ P
     counts = np.zeros(_BINS + 1, dtype=np.int64)
-    step = max(1, _BLOCK // S.shape[1])
+    step = max(_FEWEST_ROWS, _BLOCK // S.shape[1])
     for first in range(0, len(S), step):
         s = S[first : first + step].astype(np.float32)
         count_aligned(s, (s @ zeta.T) @ zeta, own, bound, counts)

@@ -254,6 +254,8 @@ class ClusterBlocks(Blocks):
 
     def gram_dot(self, V: F32) -> F32:
         """Return V SᵀS in one pass, shape (len(V), n_spins)."""
+        if self.gram is not None:
+            return V @ self.gram
         result: F32 = self._sum_of(lambda blocks: blocks.gram_dot(V), (), iadd)
         return result
 

@@ -31,14 +31,30 @@ def words_of(spins: Spins, *, of_sites: bool) -> NDArray[np.uint64] | None:
     """
     if not spins.complete:
         return None
-    n = spins.n_samples if of_sites else spins.n_spins
     if isinstance(spins, DenseSpins):
         up = spins.values > 0
-        bits = np.packbits(np.ascontiguousarray(up.T) if of_sites else up, axis=1)
-    elif isinstance(spins, PackedSpins):
+        return padded_words(np.ascontiguousarray(up.T) if of_sites else up)
+    if isinstance(spins, PackedSpins):
         bits = (spins.transposed() if of_sites else spins).bits
-    else:
-        return None
+        return _in_words(bits, spins.n_samples if of_sites else spins.n_spins)
+    return None
+
+
+def padded_words(up: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return rows of truth values as words, padded with zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins.words import padded_words
+    >>> padded_words(np.array([[True, False, True]])).view("u1")
+    array([[160,   0,   0,   0,   0,   0,   0,   0]], dtype=uint8)
+    """
+    return _in_words(np.packbits(up, axis=1), up.shape[1])
+
+
+def _in_words(bits: NDArray[np.uint8], n: int) -> NDArray[np.uint64]:
+    """Return rows of bytes as words; bits after the first n of a row are cleared."""
     words = np.zeros((len(bits), -(-bits.shape[1] // 8)), dtype=np.uint64)
     words.view(np.uint8)[:, : bits.shape[1]] = bits
     if n % 8:
