@@ -12,8 +12,8 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
-from dualtap.recovery.joint import Regime
 from dualtap.recovery.reasons import phase
+from dualtap.recovery.task import Regime
 from dualtap.spins import Spins
 
 Model = DualTAP | HopfieldRBM

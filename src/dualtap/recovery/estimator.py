@@ -19,11 +19,12 @@ from dualtap._validation import validated_spins
 from dualtap.couplings import GramCouplings, HebbianCouplings
 from dualtap.recovery.deflate import Step, Students, deflate
 from dualtap.recovery.history import History, signs
-from dualtap.recovery.joint import Regime, Task, near_one_pattern, recover
+from dualtap.recovery.joint import near_one_pattern, recover
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.reasons import reason
 from dualtap.recovery.starts import Start
 from dualtap.recovery.stopping import kink
+from dualtap.recovery.task import Regime, Task
 from dualtap.recovery.temperature import enough, fit_beta
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,19 +27,11 @@ from dualtap.recovery.space import (
     static_fields,
 )
 from dualtap.recovery.spectrum import Spectrum, spectrum
-from dualtap.recovery.starts import Start
-from dualtap.recovery.temperature import (
-    best_temperature,
-    enough,
-    fit_beta,
-    fit_fields,
-    spectral_beta,
-)
+from dualtap.recovery.task import CHANCE, Recovery, Regime, Task
+from dualtap.recovery.temperature import fit_fields, spectral_beta
 from dualtap.recovery.weak_field import WeakFieldPosterior
-from dualtap.spins import Spins
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.cluster import blocks_of
-from dualtap.spins.storage import CHUNK
 
 WEAK = 0.2
 """Share of the variance that signals explain below which fields are weak: tanh θ is nearly θ."""
@@ -52,81 +39,12 @@ WEAK = 0.2
 _ENOUGH_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""
 
-_COMPARED = 2**20  # entries
 _MOST_PAIRED = 40
 _MOST_LOADED = 0.25
 _ROTATIONS = 6
 _SAME_ANSWER = 0.9
 _FIELD_GAIN = 1e-3  # nats a spin
-_CHANCE = 5.0  # standard deviations of the overlap with a coin
 _ONE_PATTERN = 0.75  # share of the squared overlaps of a sample
-
-
-class Regime(StrEnum):
-    """What the data look like."""
-
-    NOTHING = "nothing"
-    """No direction stands out of the noise."""
-    WEAK = "weak"
-    """Samples lean on patterns, a little on each."""
-    MIXED = "mixed"
-    """Samples lie deep in states that are mixtures of patterns."""
-    CLUSTERED = "clustered"
-    """Each sample lies near one pattern."""
-
-
-class Recovery(NamedTuple):
-    """What the samples say about the patterns behind them."""
-
-    m: F32
-    """Posterior means of the bits, shape (n_patterns, n_spins)."""
-    beta: float
-    """Given or fitted; NaN if there is neither."""
-    fields: F32
-    """Site fields b, shape (n_spins,); zero unless the data need them."""
-    spectrum: Spectrum
-    regime: Regime
-    by_length: bool = False
-    """Their number is the one that pays for itself, not that of signals above noise."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """What to recover from, and how."""
-
-    spins: Spins
-    rng: np.random.Generator
-    n_patterns: int | None = None
-    beta: float | None = None
-    start: Start = "auto"
-    effort: int = 1
-    where: Any = None
-    """An array of another library, where products are to be made."""
-
-    def fit_beta(self, Z: F32, fields: NDArray[np.floating]) -> float:
-        """Return β, given or by maximum pseudo-likelihood over samples that lean on patterns."""
-        if self.beta is not None:
-            return self.beta
-        return fit_beta(_leaning(self.some, Z), Z, fields if fields.any() else None)
-
-    def likelihood(self, Z: F32, fields: NDArray[np.floating]) -> float:
-        """Return the greatest pseudo-likelihood that patterns reach at any temperature."""
-        return best_temperature(self.some, Z, fields if fields.any() else None)[1]
-
-    def shortening(self, Z: F32) -> float:
-        """Return by how much patterns shorten the description of the samples, by a few of them."""
-        likelihood = best_temperature(self.few, Z)[1]
-        return description_gain(likelihood, len(Z), self.spins.n_samples, with_fields=False)
-
-    @cached_property
-    def few(self) -> NDArray[np.int8]:
-        """Samples by which candidates are compared."""
-        return self.spins.some(max(_COMPARED // self.spins.n_spins, 256)).values
-
-    @cached_property
-    def some(self) -> NDArray[np.int8]:
-        """Samples that temperature and fields are fitted to."""
-        return enough(self.spins)
 
 
 def recover(task: Task) -> Recovery:
@@ -136,7 +54,8 @@ def recover(task: Task) -> Recovery:
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.recovery.joint import Task, recover
+    >>> from dualtap.recovery.joint import recover
+    >>> from dualtap.recovery.task import Task
     >>> X = HopfieldModel.random(300, 3, beta=2.0, random_state=0).sample(30, random_state=1)
     >>> result = recover(Task(as_spins(X), np.random.default_rng(0)))
     >>> len(result.m), round(result.beta, 1)
@@ -358,7 +277,7 @@ def _supported(blocks: Blocks, Z: F32, overlaps: F32, task: Task) -> NDArray[np.
     One sample proves nothing, but those that mix several patterns may prove one near none.
     """
     size = np.abs(overlaps)
-    near = size.max(axis=1) > _CHANCE / np.sqrt(blocks.n_observed)
+    near = size.max(axis=1) > CHANCE / np.sqrt(blocks.n_observed)
     kept = np.bincount(np.argmax(size, axis=1)[near], minlength=size.shape[1]) > 1
     if not kept.any():
         return ~kept
@@ -394,23 +313,6 @@ def _corrected_beta(blocks: Blocks, Z: F32, beta: float, fields: F32, task: Task
     if task.likelihood(turned, fields) <= task.likelihood(Z, fields):
         return beta
     return task.fit_beta(turned, fields)
-
-
-def _leaning(X: NDArray[np.int8], Z: F32) -> NDArray[np.int8]:
-    """Return the samples whose largest overlap is more than chance, if they are the most.
-
-    The others carry no pattern, and would make the rest look warmer than they are.
-    """
-    step = max(1, CHUNK // X.shape[1])
-    leaning = np.empty(len(X), dtype=np.bool_)
-    for first in range(0, len(X), step):
-        s = X[first : first + step]
-        largest = np.abs(s.astype(np.float32) @ Z.T).max(axis=1)
-        observed = np.maximum(np.count_nonzero(s, axis=1), 1)
-        leaning[first : first + step] = largest > _CHANCE * np.sqrt(observed)
-    if leaning.all() or leaning.mean() <= 0.5:
-        return X
-    return X[leaning]
 
 
 def _never_worse(

@@ -22,9 +22,9 @@ from dualtap._validation import TakesSpins, validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
 from dualtap.recovery.history import History
-from dualtap.recovery.joint import Regime
 from dualtap.recovery.overlaps import products_with
 from dualtap.recovery.reasons import distance, phase
+from dualtap.recovery.task import Regime
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
 

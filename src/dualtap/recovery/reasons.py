@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.joint import Regime
+from dualtap.recovery.task import Regime
 
 _PHASES = {
     Regime.CLUSTERED: "each sample lies near one pattern (retrieval)",
@@ -59,7 +59,7 @@ def reason(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.joint import Regime
+    >>> from dualtap.recovery.task import Regime
     >>> from dualtap.recovery.reasons import reason
     >>> print(reason(Regime.NOTHING, 0, None, 0, np.array([0.98]), 100, 400))
     the largest singular value of 100 samples of 400 spins is what coins would give (0.98 of the
@@ -99,7 +99,7 @@ def distance(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.joint import Regime
+    >>> from dualtap.recovery.task import Regime
     >>> from dualtap.recovery.reasons import distance
     >>> distance(Regime.WEAK, 0.8, np.ones(1), 1000, 1000)
     '16 times as many samples as the least that show a pattern at β = 0.80 (62)'
