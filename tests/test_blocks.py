@@ -274,6 +274,45 @@ def test_some_samples(made):
     assert b.some(84) is b
 
 
+def test_what_was_done_to_samples_is_known(made):
+    b = made(signs((83, 9)))
+    changed = b.changed(np.negative)
+    assert b.plain
+    assert b.some(7).plain
+    assert not changed.plain
+    assert not b.minus(np.ones(9, np.float32)).plain
+    assert not changed.some(7).plain
+    assert not changed.changed(np.negative).plain
+    assert b.plain  # still
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_a_gram_matrix_at_hand_saves_the_pass(made, missing):
+    S, V = signs((83, 9), missing), small_numbers((2, 9), 1)
+    b = made(S)
+    assert b.gram is None
+    exact = S.T.astype(np.float64) @ S
+    b.gram = exact.astype(np.float32)
+    np.testing.assert_array_equal(b.gram_dot(V.astype(np.float32)), V @ exact)
+    assert b.spins.reads.entries == 0
+    # It is that of all samples as they are, of no others.
+    few = S[spread(83, 7)].astype(np.float64)
+    for other, T in ((b.changed(lambda S: 2 * S), 2.0 * S), (b.some(7), few)):
+        assert other.gram is None
+        np.testing.assert_array_equal(other.gram_dot(V.astype(np.float32)), V @ T.T @ T)
+    assert b.gram is not None
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_squares_of_spins_are_their_number(made, missing):
+    S = signs((23, 9), missing)
+    b = made(S)
+    assert b.sum_of_squares() == np.count_nonzero(S)
+    assert b.spins.reads.entries == (S.size if missing else 0)
+    t = small_numbers(9, 1).astype(np.float32)
+    assert b.minus(t).sum_of_squares() == np.square(np.where(S != 0, S - t, 0)).sum()
+
+
 def test_bytes_that_are_not_held():
     spins = DenseSpins(signs((23, 9)), "-1/+1")
     assert Blocks(spins, held=False).dense is None

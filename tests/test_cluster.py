@@ -224,6 +224,24 @@ def test_fit_finds_the_same_in_other_phases(client, beta, n_patterns, n_samples)
     assert dt.metrics.match(there.patterns_, here.patterns_).mean_overlap > 0.995
 
 
+@pytest.mark.parametrize(("beta", "n_patterns"), [(0.8, 2), (2.0, 4)])
+def test_fits_of_more_samples_than_spins_are_the_fits(client, beta, n_patterns, monkeypatch):
+    """The Gram matrix of the sites: bits counted here, or sums of products made there."""
+    monkeypatch.setattr("dualtap.recovery.spectrum._WORTH_COUNTING", 0)
+    teacher = dt.HopfieldModel.random(200, n_patterns, beta=beta, random_state=0)
+    X = teacher.sample(1500, random_state=1)
+    here = dt.DualTAP(random_state=0).fit(X)
+    there = dt.DualTAP(random_state=0).fit(da.from_array(X, chunks=(211, 200)))
+    assert there.n_patterns_ == here.n_patterns_ == n_patterns
+    assert there.regime_ == here.regime_
+    assert dt.metrics.match(there.patterns_, here.patterns_).overlaps.min() > 0.99
+    assert there.beta_ == pytest.approx(here.beta_, rel=1e-3)
+    if beta < 1:
+        assert there.n_passes_ == here.n_passes_ <= 5  # iterations are on that matrix
+    # The same integers, whoever adds them up.
+    np.testing.assert_array_equal(there.spectrum_, here.spectrum_)
+
+
 def test_the_published_algorithm_finds_the_same(client):
     _, X = retrieval()
     options = {"n_patterns": 6, "beta": 2.0, "random_state": 0}

@@ -137,6 +137,27 @@ def test_a_product_is_a_pass(there):
     assert spins.reads.entries == 3 * spins.n_entries
 
 
+def test_a_gram_matrix_at_hand_is_moved_and_saves_the_pass(there):
+    rng = np.random.default_rng(0)
+    S, V = rng.choice([-1.0, 1.0], size=(33, 21)), rng.integers(-3, 4, size=(2, 21))
+    spins, V = as_spins(S), V.astype(np.float32)
+    blocks = ForeignBlocks(spins, there(np.ones(1, np.float32)))
+    blocks.gram = (S.T @ S).astype(np.float32)
+    for _ in range(2):  # moved, and there already
+        moved = blocks.gram_dot(blocks.place(V))
+        assert there.holds(moved)
+        np.testing.assert_array_equal(to_numpy(moved), V @ S.T @ S)
+        np.testing.assert_array_equal(blocks.gram_dot(V), V @ S.T @ S)
+    assert spins.reads.entries == 0
+    # Changed samples have another one, which may come to hand as well.
+    twice = blocks.changed(lambda S: 2 * S)
+    np.testing.assert_array_equal(twice.gram_dot(V), 4 * V @ S.T @ S)
+    assert spins.reads.entries == S.size
+    twice.gram = (4 * S.T @ S).astype(np.float32)
+    np.testing.assert_array_equal(twice.gram_dot(V), 4 * V @ S.T @ S)
+    assert spins.reads.entries == S.size
+
+
 def test_blocks_are_foreign_only_if_samples_are(there):
     spins = as_spins(samples("clustered"))
     assert type(blocks_of(spins)) is Blocks

@@ -10,9 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import calibration, match
-from dualtap.recovery import posterior
+from dualtap.recovery import joint, posterior
+from dualtap.recovery.biased import description_gain
 from dualtap.recovery.bits import sweep
-from dualtap.recovery.joint import Regime, Task, recover
+from dualtap.recovery.joint import recover
 from dualtap.recovery.posterior import (
     coefficients,
     confidence_in_space,
@@ -20,8 +21,11 @@ from dualtap.recovery.posterior import (
 )
 from dualtap.recovery.reasons import distance, phase, reason, threshold_beta
 from dualtap.recovery.rotate import depth, row_basis
-from dualtap.recovery.weak_field import WeakFieldPosterior
-from dualtap.spins import as_spins
+from dualtap.recovery.task import Regime, Task
+from dualtap.recovery.temperature import best_temperature
+from dualtap.recovery.weak_field import WeakFieldPosterior, _draw_sites
+from dualtap.schemes.rank_tap import SitePosterior
+from dualtap.spins import as_spins, builder
 from dualtap.spins.blocks import Blocks
 from dualtap.theory import paramagnetic_limit
 
@@ -114,6 +118,56 @@ def test_weak_posterior_with_fields():
     m = weak_posterior(teacher, teacher.sample(1200, random_state=1), b).m
     assert np.mean(signs(m) == teacher.patterns) > 0.93
     assert calibration(m, teacher.patterns).error < 0.04
+
+
+def exact_site_means(F, L, D):
+    """Means of the bits z of every site under exp(F·z - ½ D zᵀLz), over all of their states."""
+    z = np.array(list(np.ndindex(*len(F) * (2,)))) * 2 - 1
+    exponent = z @ F - 0.5 * np.einsum("sk,kl,sl->s", z, L, z)[:, None] * D
+    weight = np.exp(exponent - exponent.max(axis=0))
+    return z.T @ (weight / weight.sum(axis=0))
+
+
+def test_bits_of_a_site_are_drawn_from_their_posterior():
+    """Twelve kinds of sites, 500 of each: averages have errors of less than 0.01."""
+    rng = np.random.default_rng(0)
+    kinds = rng.normal(0, 1.2, size=(3, 12))
+    A = rng.normal(0, 0.6, size=(3, 3))
+    L = A @ A.T
+    D = np.tile(np.linspace(0.3, 1, 12), 500).astype(np.float32)
+    F = np.tile(kinds, 500).astype(np.float32)
+    start = np.where(rng.random(F.shape) < 0.5, 1, -1).astype(np.float32)
+    found = _draw_sites(SitePosterior(F, L), D, start, rng)
+    exact = exact_site_means(kinds, L, D[:12])
+    # Not what patterns without each other would have.
+    assert np.abs(exact - np.tanh(kinds)).max() > 0.2
+    m = found.m.reshape(3, 500, 12)
+    np.testing.assert_allclose(m.mean(axis=1), exact, atol=0.02)
+    # The last draw: ±1, with these means up to 1/√500.
+    assert set(np.unique(found.Z)) == {-1, 1}
+    np.testing.assert_allclose(found.Z.reshape(3, 500, 12).mean(axis=1), exact, atol=0.2)
+
+
+def test_the_bit_of_one_pattern_needs_no_draws():
+    F = np.linspace(-3, 3, 50, dtype=np.float32)[None]
+    found = _draw_sites(
+        SitePosterior(F, np.ones((1, 1))), np.ones(50, np.float32), F, np.random.default_rng(0)
+    )
+    np.testing.assert_allclose(found.m, np.tanh(F), rtol=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_weak_means_do_not_depend_on_signs_and_order_of_patterns(missing):
+    teacher = teacher_of(300, 3, 0.8)
+    blocks = blocks_of(with_gaps(teacher.sample(600, random_state=1), missing))
+    zeta = teacher.patterns.astype(np.float32)
+    refined = WeakFieldPosterior(blocks, np.zeros(300, np.float32), 3)
+    m = refined.means(zeta)
+    changed = refined.means(np.array([[1], [-1], [-1]], np.float32) * zeta[[2, 0, 1]])
+    np.testing.assert_allclose(changed, [m[2], -m[0], -m[1]], atol=5e-3)
+    # And it is where TAP stays: started there, bits move by 3e-4 on average at most, a few times.
+    again = refined.means(m / np.float32(0.9))
+    assert np.mean(np.abs(again - m)) < 3e-3
 
 
 # --- Confidence in strong fields ----------------------------------------------------------------
@@ -343,6 +397,33 @@ def test_just_below_the_critical_temperature(start):
     assert found.beta == pytest.approx(1.2, rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("n_spins", "n_patterns", "n_samples", "beta"), [(500, 5, 300, 4.0), (300, 3, 200, 5.0)]
+)
+def test_mixtures_at_low_temperature_are_no_patterns(n_spins, n_patterns, n_samples, beta, seed):
+    """From random starts many samples end in mixtures, and hardly a spin is out of line."""
+    teacher = teacher_of(n_spins, n_patterns, beta, seed)
+    found = recovered(teacher.sample(n_samples, start="random", random_state=seed + 1))
+    assert len(found.m) < 2 * n_patterns
+    assert smallest_overlap(found, teacher.patterns) > 0.9
+
+
+def test_bits_taken_for_certain_are_right():
+    """Fields on bits come in part from samples of other patterns, and may mislead by chance."""
+    n_wrong = 0
+    for seed in range(4):
+        teacher = teacher_of(1000, 20, 2.0, seed=5 + seed)
+        m = recovered(with_gaps(teacher.sample(200, random_state=6), 0.3)).m
+        overlap = m @ teacher.patterns.T
+        own = np.argmax(np.abs(overlap), axis=1)
+        truth = np.sign(overlap[np.arange(20), own])[:, None] * teacher.patterns[own]
+        certain = np.abs(m) > 0.9995
+        assert certain.mean() > 0.95
+        n_wrong += np.count_nonzero(certain & (signs(m) != truth))
+    assert n_wrong <= 7  # of 80 000; 15 if fields were taken as they are
+
+
 def test_states_that_mix_patterns():
     """Samples with normal coefficients on four patterns: none of them near a single one."""
     rng = np.random.default_rng(0)
@@ -427,6 +508,172 @@ def test_strongly_biased_spins_are_at_most_one_pattern():
     if len(found.m):
         clear = np.abs(b) > 0.2
         assert abs(np.mean((signs(found.m) * np.sign(b))[:, clear])) > 0.95
+
+
+# --- Without a search ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("patterns were searched for")
+
+    monkeypatch.setattr(joint, "search", fail)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n_spins", "n_patterns", "n_samples"), [(500, 5, 100), (1000, 20, 400)])
+def test_clusters_beside_coins_are_seen_at_first_sight(
+    n_spins, n_patterns, n_samples, seed, no_search
+):
+    teacher = teacher_of(n_spins, n_patterns, 2.0, seed)
+    X = teacher.sample(n_samples, random_state=seed + 1)
+    X[: n_samples // 5] = coins((n_samples // 5, n_spins), seed + 100)
+    found = recovered(X)
+    assert len(found.m) == n_patterns
+    assert found.spectrum.n_signal > n_patterns  # coins stand out of the little noise
+    assert smallest_overlap(found, teacher.patterns) > 0.99
+    assert found.beta == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("n_patterns", [None, 6])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("seed", range(2))
+def test_clusters_alone_are_seen_at_first_sight(n_patterns, missing, seed, no_search):
+    teacher = teacher_of(500, 6, 2.0, seed)
+    X = with_gaps(teacher.sample(90, random_state=seed + 1), missing)
+    found = recovered(X, n_patterns=n_patterns)
+    assert len(found.m) == 6
+    assert smallest_overlap(found, teacher.patterns) > 0.99
+
+
+@pytest.mark.parametrize("options", [{"start": "samples"}, {"effort": 2}])
+def test_who_asks_for_a_search_gets_one(options, no_search):
+    X = teacher_of(300, 3, 2.0).sample(60, random_state=1)
+    with pytest.raises(AssertionError, match="searched"):
+        recovered(X, **options)
+
+
+# --- States that mix patterns -------------------------------------------------------------------
+
+
+def triples(n_spins, n_patterns, n_samples, share, seed=0):
+    """Samples near patterns, a share of them in states ±a ± b ± c instead; the patterns first."""
+    rng = np.random.default_rng(seed)
+    zeta = coins((n_patterns, n_spins), seed + 5)
+    X = zeta[np.arange(n_samples) % n_patterns] * rng.choice([-1, 1], size=(n_samples, 1))
+    for a in rng.permutation(n_samples)[: int(share * n_samples)]:
+        three = zeta[rng.permutation(n_patterns)[:3]]
+        X[a] = np.sign(rng.choice([-1, 1], size=3) @ three)
+    X[rng.random(X.shape) < 0.05] *= -1
+    return zeta, X
+
+
+@pytest.mark.parametrize("n_patterns", [None, 5])
+@pytest.mark.parametrize("seed", range(2))
+def test_products_of_three_patterns_are_not_taken_for_patterns(n_patterns, seed):
+    """(a + b + c - abc)/2 is where they lie: the space has ten vectors abc beside five patterns."""
+    zeta, X = triples(1000, 5, 400, 0.2, seed)
+    found = recovered(X, n_patterns=n_patterns)
+    assert len(found.m) == 5
+    assert smallest_overlap(found, zeta) > 0.99
+
+
+def test_the_test_above_is_not_empty(monkeypatch):
+    monkeypatch.setattr(joint, "are_products", lambda Z: False)
+    _, X = triples(1000, 5, 400, 0.2)
+    assert len(recovered(X).m) > 5
+
+
+@pytest.mark.parametrize("n_more", [0, 1, 12])
+def test_a_state_is_a_pattern_if_it_has_samples(n_more):
+    """A state sign(a + b + c) whose patterns have no samples of their own."""
+    teacher = teacher_of(500, 4, 2.0)
+    X = teacher.sample(80, random_state=1)
+    state = np.sign(coins((3, 500), 7).sum(axis=0))
+    X = np.vstack([X, with_flips(np.repeat(state[None], n_more, axis=0), 0.03)])
+    found = recovered(X)
+    assert len(found.m) == (5 if n_more > 1 else 4)
+    assert smallest_overlap(found, teacher.patterns) > 0.99
+    if n_more > 1:
+        assert np.abs(signs(found.m) @ state).max() / 500 > 0.97
+
+
+def with_flips(X, share, seed=3):
+    return np.where(np.random.default_rng(seed).random(X.shape) < share, -X, X)
+
+
+def supported(X, Z):
+    task = Task(as_spins(X), np.random.default_rng(0))
+    blocks = blocks_of(X)
+    overlaps = (X @ Z.T / X.shape[1]).astype(np.float32)
+    return joint._supported(blocks, Z.astype(np.float32), overlaps, task).tolist()
+
+
+def test_a_pattern_near_one_sample_has_no_support():
+    zeta = coins((4, 500))
+    X = with_flips(np.repeat(zeta, [20, 20, 2, 1], axis=0), 0.03)
+    assert supported(X, zeta) == [True, True, True, False]
+    # Order and signs are free.
+    assert supported(-X[::-1], -zeta[[3, 0, 2, 1]]) == [False, True, True, True]
+    # Nor has one that coins happen to be nearest to.
+    X = np.vstack([X[:-1], coins((10, 500), 5)])
+    assert supported(X, zeta) == [True, True, True, False]
+
+
+def test_if_no_pattern_has_two_samples_all_are_kept():
+    zeta = coins((3, 500))
+    assert supported(zeta, zeta) == [True, True, True]
+
+
+def test_a_pattern_near_none_is_kept_if_it_pays():
+    """Samples lean on a pattern of their own, and a little less on one that they share."""
+    rng = np.random.default_rng(0)
+    zeta = coins((4, 500))
+    own = np.repeat(zeta[:3], 25, axis=0)
+    shared = rng.choice([-1, 1], size=(75, 1)) * zeta[3]
+    T = np.tanh(1.2 * own + 0.8 * shared)
+    X = np.where(rng.random(T.shape) < (1 + T) / 2, 1, -1)
+    assert np.argmax(np.abs(X @ zeta.T), axis=1).max() == 2  # never the shared one
+    assert supported(X, zeta) == [True, True, True, True]
+
+
+def test_a_description_is_shorter_by_what_patterns_explain():
+    zeta = coins((4, 500)).astype(np.float32)
+    X = with_flips(np.repeat(zeta[:3], 20, axis=0), 0.05).astype(np.int8)
+    task = Task(as_spins(X), np.random.default_rng(0))
+    for k in range(1, 5):
+        likelihood = best_temperature(X, zeta[:k])[1]
+        gain = description_gain(likelihood, k, 60, with_fields=False)
+        assert task.shortening(zeta[:k]) == pytest.approx(gain)
+    gains = [task.shortening(zeta[:k]) for k in range(1, 5)]
+    assert gains[0] < gains[1] < gains[2] > gains[3]
+    assert task.shortening(-zeta[[2, 0, 1]]) == pytest.approx(gains[2], rel=1e-5)
+
+
+# --- Bits and bytes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_spins", "n_patterns", "beta", "n_samples"),
+    [(300, 3, 0.8, 700), (300, 4, 2.0, 80), (200, 2, 0.8, 1500), (200, 4, 2.0, 1500)],
+)
+def test_bits_give_what_bytes_give(n_spins, n_patterns, beta, n_samples, monkeypatch):
+    """Also more samples than a Gram matrix is made of, and fewer spins."""
+    teacher = teacher_of(n_spins, n_patterns, beta)
+    X = teacher.sample(n_samples, random_state=1)
+    dense = recovered(X)
+    monkeypatch.setattr(builder, "DENSE", 0)
+    monkeypatch.setattr("dualtap.recovery.spectrum._WORTH_COUNTING", 0)
+    packed = recovered(X)
+    assert packed.regime is dense.regime
+    assert len(packed.m) == len(dense.m) == n_patterns
+    order = match(signs(packed.m), signs(dense.m))
+    m = order.sign[:, None] * packed.m[order.index]
+    # Rounded in another order; where bits are drawn a draw may turn.
+    assert np.mean(np.abs(m - dense.m)) < 2e-3
+    assert order.overlaps.min() > 0.99
+    assert packed.beta == pytest.approx(dense.beta, rel=1e-3)
 
 
 # --- A number of patterns is given --------------------------------------------------------------

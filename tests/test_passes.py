@@ -96,7 +96,8 @@ def test_passes_over_packed_samples_are_counted(name, change, X, packed, spy):
 @pytest.mark.parametrize("name", ["joint", "joint, P and β given"])
 def test_passes_over_samples_that_are_held_are_counted(name, change, X, spy):
     model = ESTIMATORS[name]().fit(change(X))
-    assert model.n_passes_ == 1 + spy.entries / X.size > 3
+    # Reading them, the products of samples with each other, and what the blocks are asked for.
+    assert model.n_passes_ == 2 + spy.entries / X.size > 4
 
 
 @pytest.mark.parametrize("name", ["paper", "paper until the kink", "deflation"])
@@ -142,6 +143,15 @@ def test_passes_over_some_of_the_samples_count_for_their_share(weak, packed, spy
     assert model.n_passes_ % 1 != 0
 
 
+def test_passes_do_not_depend_on_how_the_gram_matrix_is_made(monkeypatch):
+    X = dt.HopfieldModel.random(400, 3, beta=2.0, random_state=0).sample(100, random_state=1)
+    passes = []
+    for worth in (0, 2**60):
+        monkeypatch.setattr("dualtap.recovery.spectrum._WORTH_COUNTING", worth)
+        passes.append(dt.DualTAP(random_state=0).fit(X).n_passes_)
+    assert passes[0] == passes[1]
+
+
 def test_noise_is_gone_over_too(packed, spy):
     X = np.random.default_rng(0).choice([-1, 1], size=(60, 300))
     model = dt.DualTAP(random_state=0).fit(X)
@@ -175,6 +185,34 @@ def test_clustered_samples_need_few_passes(shape, packed):
     assert dt.metrics.match(model.patterns_, data.patterns).n_recovered(0.999) == 8
     assert model.regime_ == "clustered"
     assert 5 < model.n_passes_ < 15
+
+
+def weak():
+    data = dt.HopfieldModel.random(150, 2, beta=0.7, random_state=0)
+    return data.sample(900, random_state=1)
+
+
+@pytest.mark.parametrize("dense", [0, builder.DENSE], ids=["bits", "bytes"])
+@pytest.mark.parametrize("worth", [0, 2**60], ids=["counted", "summed"])
+def test_weak_fits_iterate_on_the_gram_matrix(dense, worth, spy, monkeypatch):
+    """Fields, Gram matrix, temperature and labels are passes; a hundred TAP steps are none."""
+    monkeypatch.setattr(builder, "DENSE", dense)
+    monkeypatch.setattr(spectra, "_WORTH_COUNTING", worth)
+    X = weak()
+    model = dt.DualTAP(random_state=0).fit(X)
+    assert model.regime_ == "weak"
+    assert spy.n_gram == 0
+    # The spy does not see bits that are counted, which is one pass.
+    assert model.n_passes_ == 1 + spy.entries / X.size + (worth == 0)
+    assert model.n_passes_ <= 5
+
+
+def test_weak_fits_without_a_gram_matrix_go_over_the_samples(spy):
+    X = with_gaps(weak())
+    model = dt.DualTAP(random_state=0).fit(X)
+    assert model.regime_ == "weak"
+    assert spy.n_gram > 10
+    assert model.n_passes_ == 1 + spy.entries / X.size > 15
 
 
 # --- Saying so ----------------------------------------------------------------------------------

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from dualtap.metrics import match
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.patterns import n_above_gap, patterns_from_weights
-from dualtap.recovery.rotate import depth, independent, rotate_to_patterns
+from dualtap.recovery.rotate import (
+    are_products,
+    depth,
+    independent,
+    rotate_to_patterns,
+    row_basis,
+)
 
 
 def random_patterns(p, n_spins, rng):
@@ -157,6 +163,95 @@ def test_a_vector_that_hardly_adds_is_passed_over():
     u = np.linalg.qr(np.array([a, far]).T.astype(float))[0].T
     np.testing.assert_array_equal(deepest(np.array([near, a]), u), [a])
     assert unsigned(deepest(np.array([near, a, far]), u)) == unsigned([a, far])
+
+
+# --- bases -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 8), st.integers(0, 4), st.integers(2, 40), st.booleans(), st.integers(0, 2**32)
+)
+def test_a_basis_of_rows_that_depend_spans_what_they_span(rank, n_more, n_spins, single, seed):
+    rng = np.random.default_rng(seed)
+    # Sizes from 1 to 1000 within the rows.
+    V = rng.normal(size=(rank, n_spins)) * np.geomspace(1, 1000, rank)[:, None]
+    V = np.concatenate([V, rng.normal(size=(n_more, rank)) @ V])[rng.permutation(rank + n_more)]
+    V = V.astype(np.float32) if single else V
+    u = row_basis(V)
+    assert u.dtype == np.float32
+    s = np.linalg.svd(V.astype(float), compute_uv=False)
+    clear = s > 1e-4 * s[0]
+    assert clear.sum() <= len(u) <= min(rank, n_spins)
+    np.testing.assert_allclose(u @ u.T, np.eye(len(u)), atol=2e-3)
+    np.testing.assert_allclose((V @ u.T) @ u, V, atol=2e-4 * s[0])
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 6), st.integers(12, 40), st.integers(0, 2**32 - 1))
+def test_a_basis_belongs_to_the_span(p, n_spins, seed):
+    """Projections are those of the pseudoinverse, in whatever way the rows are mixed."""
+    rng = np.random.default_rng(seed)
+    V = rng.standard_normal((p, n_spins))
+    u, mixed = row_basis(V), row_basis(random_rotation(p, rng) @ V)
+    exact = np.linalg.pinv(V) @ V
+    np.testing.assert_allclose(u.T @ u, exact, atol=1e-5)
+    np.testing.assert_allclose(mixed.T @ mixed, exact, atol=1e-5)
+    sites, signs = rng.permutation(n_spins), random_patterns(1, n_spins, rng)
+    turned = row_basis((signs * V)[:, sites])
+    np.testing.assert_allclose(
+        turned.T @ turned, (signs.T * exact * signs)[sites][:, sites], atol=1e-5
+    )
+
+
+def test_rows_of_zeros_span_nothing():
+    assert row_basis(np.zeros((3, 7))).shape == (0, 7)
+
+
+# --- products of three -------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(st.integers(3, 9), st.booleans(), st.integers(0, 2**32 - 1))
+def test_a_product_of_three_is_seen_wherever_it_stands(p, is_there, seed):
+    rng = np.random.default_rng(seed)
+    Z = random_patterns(p, 400, rng).astype(np.float32)
+    if is_there:
+        a, b, c = rng.permutation(p)[:3]
+        # One bit in twenty differs.
+        product = Z[a] * Z[b] * Z[c] * np.where(rng.random(400) < 0.05, -1, 1)
+        Z = np.vstack([Z, product]).astype(np.float32)
+    signs, sites = random_patterns(len(Z), 1, rng), rng.permutation(400)
+    Z = (signs * Z)[rng.permutation(len(Z))][:, sites]
+    # Overlaps of pairs of 400 spins deviate by 0.05.
+    assert are_products(Z) == is_there
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_fewer_than_four_patterns_have_no_product(p):
+    assert not are_products(random_patterns(p, 300, np.random.default_rng(0)).astype(np.float32))
+
+
+def test_products_of_two_and_of_five_are_other_patterns():
+    Z = random_patterns(6, 300, np.random.default_rng(0)).astype(np.float32)
+    assert not are_products(np.vstack([Z, Z[0] * Z[1]]))
+    assert not are_products(np.vstack([Z, Z[:5].prod(axis=0)]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_patterns_with_a_common_bias_are_no_products(seed):
+    # 80 % of the spins up: overlaps of 0.36 between any two, and of 0.13 between pairs.
+    Z = np.where(np.random.default_rng(seed).random((5, 500)) < 0.8, 1, -1)
+    assert not are_products(Z.astype(np.float32))
+
+
+def test_states_that_mix_three_patterns_are_products_of_each_other():
+    """sign(a + b + c) = (a + b + c - abc)/2, and so on: four states, four vectors, both ±1."""
+    a, b, c = random_patterns(3, 300, np.random.default_rng(0)).astype(np.float32)
+    states = np.sign([a + b + c, a + b - c, a - b + c, b + c - a]).astype(np.float32)
+    np.testing.assert_array_equal(2 * states[0], a + b + c - a * b * c)
+    assert are_products(states)
+    assert are_products(np.stack([a, b, c, a * b * c]))
 
 
 # --- patterns out of weights -------------------------------------------------------------------

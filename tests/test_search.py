@@ -8,6 +8,8 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match
+from dualtap.recovery import search as searching
+from dualtap.recovery import starts
 from dualtap.recovery.factors import start_factors
 from dualtap.recovery.rotate import (
     depth,
@@ -17,7 +19,9 @@ from dualtap.recovery.rotate import (
     spurious_depth,
     unmixed,
 )
-from dualtap.recovery.search import fill, search
+from dualtap.recovery.search import Found, at_first_sight, fill, paying, search
+from dualtap.recovery.starts import far_apart
+from dualtap.recovery.task import Task
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 
@@ -260,7 +264,204 @@ def test_search_follows_its_generator():
     np.testing.assert_array_equal(first.factors.V, again.factors.V)
 
 
+# --- Samples far apart --------------------------------------------------------------------------
+
+
+def clusters(n_spins, sizes, noise=0.05, seed=0):
+    """Patterns, and so many samples of each, bits of them and whole samples turned."""
+    rng = np.random.default_rng(seed)
+    zeta = signs(rng, (len(sizes), n_spins))
+    S = np.repeat(zeta, sizes, axis=0) * signs(rng, (sum(sizes), 1))
+    S = np.where(rng.random(S.shape) < noise, -S, S)
+    return zeta, S[rng.permutation(len(S))]
+
+
+def basis_of(S, k):
+    return np.linalg.svd(S, full_matrices=False)[2][:k].astype(np.float32)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 8), st.integers(1, 30), st.integers(0, 2**32 - 1))
+def test_of_every_cluster_there_is_one_sample(n_patterns, more, seed):
+    sizes = [2 + more] + (n_patterns - 1) * [2]
+    zeta, S = clusters(400, sizes, seed=seed)
+    V = basis_of(S, n_patterns)
+    found = far_apart(S @ V.T, V)
+    assert found.shape == zeta.shape
+    assert set(np.unique(found)) <= {-1, 1}
+    # Projected onto the space: most of the noise is gone.
+    assert match(found, zeta).overlaps.min() > 0.85
+    # Signs and order of samples, and the basis, are free.
+    rng = np.random.default_rng(seed)
+    other = (signs(rng, (len(S), 1)) * S)[rng.permutation(len(S))]
+    turned = np.linalg.qr(rng.normal(size=(n_patterns, n_patterns)))[0] @ V
+    again = far_apart(other @ turned.T, turned)
+    assert match(again, found).overlaps.min() > 0.85
+
+
+def test_the_first_sample_is_the_longest_and_the_next_least_explained():
+    X = np.array([[1, 0, 0], [3, 0, 0], [2.9, 1, 0], [0, 0, 0.5], [2.5, 0.9, 0]])
+    V = np.array([[3, 2, 1], [-1, 1, 3], [1, -5, 1]])
+    np.testing.assert_array_equal(far_apart(X, V), np.sign(X[[2, 1, 3]] @ V))
+
+
+def test_fewer_samples_than_dimensions():
+    V = signs(np.random.default_rng(0), (4, 50))
+    np.testing.assert_array_equal(far_apart(np.eye(4)[:2], V), V[:2])
+    assert far_apart(np.zeros((3, 4)), V).shape == (3, 50)
+
+
+def test_of_many_samples_some_are_looked_at(monkeypatch):
+    zeta, S = clusters(400, 4 * [600])
+    V, sizes, qr = basis_of(S, 4), [], starts.qr
+
+    def spy(A, **options):
+        sizes.append(A.shape)
+        return qr(A, **options)
+
+    monkeypatch.setattr(starts, "qr", spy)
+    assert match(far_apart(S @ V.T, V), zeta).overlaps.min() > 0.85
+    assert sizes == [(4, 1000)]
+
+
+# --- At first sight -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_patterns", [1, 2, 5, 12])
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_seen_without_a_rotation(n_patterns, seed, monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("rotated")
+
+    monkeypatch.setattr(searching, "unmixed", fail)
+    zeta, S = clusters(500, n_patterns * [8], seed=seed)
+    blocks = Blocks(as_spins(S))
+    factors = start_factors(blocks, np.sqrt(500) * basis_of(S, n_patterns))
+    Z = at_first_sight(factors, np.random.default_rng(0))
+    assert match(Z, zeta).n_recovered(0.98) == len(Z) == n_patterns
+
+
+def mixtures(n_spins, n_patterns, n_samples, seed=0):
+    """Samples that lean on all patterns, a normal amount on each."""
+    rng = np.random.default_rng(seed)
+    zeta = signs(rng, (n_patterns, n_spins))
+    T = np.tanh(rng.normal(0, 0.7, size=(n_samples, n_patterns)) @ zeta)
+    return zeta, np.where(rng.random(T.shape) < (1 + T) / 2, 1, -1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mixtures_are_seen_by_one_rotation(seed, monkeypatch):
+    n_rotations, rotate = 0, searching.unmixed
+
+    def spy(*arguments):
+        nonlocal n_rotations
+        n_rotations += 1
+        return rotate(*arguments)
+
+    monkeypatch.setattr(searching, "unmixed", spy)
+    zeta, S = mixtures(600, 15, 800, seed)  # too many for a sample near each
+    factors = start_factors(Blocks(as_spins(S)), basis_of(S, 15))
+    Z = at_first_sight(factors, np.random.default_rng(0))
+    assert match(Z, zeta).n_recovered(0.9) == len(Z) == 15
+    assert n_rotations == 1
+    monkeypatch.setattr(searching, "MOST_ROTATED", 14)  # too many to tell apart
+    assert at_first_sight(factors, np.random.default_rng(0)).shape == (0, 600)
+    assert n_rotations == 1
+
+
+@pytest.mark.parametrize("n_real", [1, 3])
+def test_nothing_is_seen_if_one_dimension_has_no_pattern(n_real):
+    zeta, S = clusters(500, 4 * [20])
+    rng = np.random.default_rng(1)
+    V = np.vstack([zeta, rng.normal(size=(n_real, 500))]).astype(np.float32)
+    factors = start_factors(Blocks(as_spins(S)), V)
+    assert at_first_sight(factors, rng).shape == (0, 500)
+    assert len(at_first_sight(start_factors(Blocks(as_spins(S)), zeta), rng)) == 4
+
+
+# --- States worth a pattern ---------------------------------------------------------------------
+
+
+def with_a_state(n_samples):
+    """Two patterns found, and a third dimension in which so many samples lie in one state.
+
+    The state mixes three patterns that have no samples of their own; the third vector is the sum
+    of the patterns, which is no ±1 vector.
+    """
+    rng = np.random.default_rng(0)
+    zeta, S = clusters(500, [20, 20])
+    hidden = signs(rng, (3, 500))
+    state = np.sign(hidden.sum(axis=0))
+    more = np.where(rng.random((n_samples, 500)) < 0.05, -state, state)
+    spins = as_spins(np.vstack([S, more]))
+    V = np.vstack([zeta, hidden.sum(axis=0)]).astype(np.float32)
+    factors = start_factors(Blocks(spins), V)
+    return zeta, state, Found(factors, 2), Task(spins, rng)
+
+
+def test_a_state_with_many_samples_pays_for_a_pattern():
+    zeta, state, found, task = with_a_state(15)
+    Z = paying(found, task.shortening)
+    np.testing.assert_array_equal(Z[:2], zeta)
+    assert len(Z) == 3
+    assert abs(Z[2] @ state) / 500 > 0.9
+    assert task.shortening(Z) > task.shortening(zeta)
+
+
+def test_a_state_with_one_sample_does_not():
+    zeta, _, found, task = with_a_state(1)
+    np.testing.assert_array_equal(paying(found, task.shortening), zeta)
+
+
+def test_states_are_taken_as_long_as_they_pay():
+    zeta, _, found, _ = with_a_state(15)
+    offered = []
+
+    def gain(Z):
+        offered.append(len(Z))
+        return 0.0
+
+    np.testing.assert_array_equal(paying(found, gain), zeta)  # the same is not more
+    assert offered == [2, 3]
+    assert len(paying(found, len)) == 3
+    # What patterns explain is not offered.
+    known = found.factors._replace(V=np.vstack([zeta, zeta[:1]]))
+    offered.clear()
+    np.testing.assert_array_equal(paying(Found(known, 2), gain), zeta)
+    assert offered == [2]
+
+
+def test_states_are_looked_for_in_what_patterns_leave():
+    """Every sample leans on a pattern first, and on what else there is by half of that."""
+    zeta, state, found, _ = with_a_state(15)
+    V = np.vstack([zeta, state]).astype(np.float32)
+    X = np.array([[2, 0, 1], [0, 2, 1], [2, 0, -1]], dtype=np.float32)
+    Z = paying(Found(found.factors._replace(V=V, X=X), 2), len)
+    np.testing.assert_array_equal(np.abs(Z @ state / 500).round(1)[2:], [1])
+
+
+@pytest.mark.parametrize("n_patterns", [0, 3])
+def test_nothing_found_and_everything_found_stay(n_patterns):
+    _, _, found, _ = with_a_state(15)
+
+    def fail(Z):
+        raise AssertionError("asked for the gain")
+
+    Z = paying(found._replace(n_patterns=n_patterns), fail)
+    np.testing.assert_array_equal(Z, found.factors.V[:n_patterns])
+
+
 # --- Filling up ---------------------------------------------------------------------------------
+
+
+def test_states_that_pay_come_before_the_unsure():
+    zeta, state, found, _ = with_a_state(15)
+    V = np.vstack([found.factors.V, np.random.default_rng(3).normal(size=(1, 500))])
+    found = Found(found.factors._replace(V=V.astype(np.float32)), 2)
+    Z = fill(found, np.vstack([zeta, state]).astype(np.float32), 4, np.random.default_rng(0))
+    np.testing.assert_array_equal(Z[:3], np.vstack([zeta, state]))
+    assert Z.shape == (4, 500)
+    assert np.linalg.matrix_rank(Z) == 4
 
 
 @pytest.mark.parametrize("n_real", [0, 1, 3])

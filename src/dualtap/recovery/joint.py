@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,10 +23,10 @@ from dualtap.recovery.rotate import are_products, binary, row_basis, unmixed
 from dualtap.recovery.search import at_first_sight, fill, paying, search
 from dualtap.recovery.space import (
     leave_noise,
+    likely_ranks,
     linear_space,
     marginals_explained,
     pattern_space,
-    plausible_rank,
     static_fields,
 )
 from dualtap.recovery.spectrum import Spectrum, spectrum
@@ -172,12 +175,13 @@ def _description_gain(found: Recovery, task: Task) -> float:
 
 def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
-    found = _at_first_sight(blocks, whole, task)
-    if found is not None:
-        factors, Z = found
+    sights = list(_at_first_sight(blocks, whole, task))
+    if sights and sights[-1].beyond_doubt:
+        factors, Z, _ = sights[-1]
     else:
         factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
-        Z = _likeliest_patterns(blocks, whole, factors, task)
+        searched = _Sight(factors, _likeliest_patterns(blocks, whole, factors, task))
+        factors, Z, _ = max([searched, *sights], key=lambda one: task.shortening(one.Z))
     if not len(Z):
         return _nothing(blocks, whole, task)
     overlaps = overlaps_of(blocks, Z)
@@ -200,20 +204,29 @@ def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     return Recovery(posterior.m, beta, fields, whole, Regime.CLUSTERED)
 
 
-def _at_first_sight(blocks: Blocks, whole: Spectrum, task: Task) -> tuple[Factors, F32] | None:
-    """Return patterns that need no search, with their space, if there are such."""
+class _Sight(NamedTuple):
+    """Patterns, and the space in which they were found."""
+
+    factors: Factors
+    Z: F32
+    beyond_doubt: bool = False
+
+
+def _at_first_sight(blocks: Blocks, whole: Spectrum, task: Task) -> Iterator[_Sight]:
+    """Yield patterns that need no search, until they are beyond doubt."""
     if task.start != "auto" or task.effort > 1:
-        return None
-    k, settled = whole.likely_rank(*blocks.spins.shape)
+        return
+    ranks, settled = likely_ranks(whole, *blocks.spins.shape)
     told = task.n_patterns is not None
-    for rank in [task.n_patterns or k] if told or settled else sorted({k, plausible_rank(whole)}):
+    for rank in ranks if task.n_patterns is None else [task.n_patterns]:
         factors = linear_space(blocks, whole, rank)
         Z = at_first_sight(factors, task.rng)
         if not len(Z) or not (settled or (rank <= _MOST_PAIRED and not are_products(Z))):
             continue
-        if told or settled or leave_noise(blocks, Z, task.rng):
-            return factors, Z
-    return None
+        beyond_doubt = told or settled or leave_noise(blocks, Z, task.rng)
+        yield _Sight(factors, Z, beyond_doubt)
+        if beyond_doubt:
+            return
 
 
 def _hopeless(blocks: Blocks, whole: Spectrum, factors: Factors) -> bool:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualtap.recovery.factors import Factors, iterate, start_factors
-from dualtap.recovery.spectrum import (
-    Spectrum,
-    balanced,
-    count_signals,
-    deviates,
-    is_small,
-    largest_values,
-    leading,
-)
+from dualtap.recovery.spectrum import Spectrum, balanced, n_signals
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
 
+_ZERO = 1e-6  # of the largest squared singular value
 _FACTOR_STEPS = 6
 _COEFFICIENT_STEPS = 2  # which settle coefficients if vectors are known
 _RANK_ROUNDS = 8
@@ -76,16 +68,24 @@ def pattern_space(
     return factors
 
 
-def plausible_rank(whole: Spectrum) -> int:
-    """Return after how many values the spectrum falls most, none above the edge being left.
+def likely_ranks(whole: Spectrum, n_samples: int, n_spins: int) -> tuple[list[int], bool]:
+    """Return ranks that the spectrum suggests, the smallest first, and if one of them is sure.
 
-    Spins vary no more than coins do, so what lies above the edge of coins is never noise.
+    Where the spectrum falls most. If that is to zero, at the rank of the data, or not to noise:
+    also where it falls most before, and where it does with none left above the edge. Spins vary no
+    more than coins do, so what lies above the edge of coins is never noise.
     """
-    least = max(int(np.count_nonzero(whole.values > whole.edge)), 1)
-    values = whole.values[least - 1 : whole.n_signal + 1]
-    if len(values) < 2:
-        return least
-    return least + int(np.argmax(values[:-1] / np.maximum(values[1:], 1e-9 * values[0])))
+    k, settled = whole.likely_rank(n_samples, n_spins)
+    values = whole.values[: whole.n_signal + 1]
+    values = values[values > _ZERO * values[0]] if len(values) else values
+    if settled and k < len(values):
+        return [k], True
+    ranks = {k}
+    for least in (1, max(int(np.count_nonzero(values > whole.edge)), 1)):
+        rest = values[least - 1 :]
+        if len(rest) > 1:
+            ranks.add(least + int(np.argmax(rest[:-1] / rest[1:])))
+    return sorted(ranks), False
 
 
 def linear_space(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
@@ -132,9 +132,7 @@ def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int
     residual = blocks.changed(lambda S, x: S - response(S, x), X)
     variance = blocks.changed(lambda S, x: np.square(S) - np.square(response(S, x)), X)
     W = balanced(residual, variance)
-    values = _squared_singular_values(W, rng)
-    t = deviates(values, W.sum_of_squares(), W.n_samples, W.n_spins, n_removed=len(V))
-    return count_signals(t)
+    return n_signals(W, len(V), _RESIDUAL_RANK, rng)
 
 
 def site_sums(blocks: Blocks) -> tuple[F32, F32]:
@@ -194,10 +192,3 @@ def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
 
 def _fitted(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
     return iterate(blocks, linear_space(blocks, whole, k), _FACTOR_STEPS)
-
-
-def _squared_singular_values(W: Blocks, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the largest ones."""
-    if not is_small(W):
-        return leading(W, _RESIDUAL_RANK, rng)[0]
-    return largest_values(W, _RESIDUAL_RANK, rng)

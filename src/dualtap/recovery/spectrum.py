@@ -29,7 +29,8 @@ _WHOLE = 128  # the largest whose spectrum is computed whole
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
 _WORTH_COUNTING = 2**28  # products of floats below which the kernel is not worth importing
-_LANCZOS_TOLERANCE = 1e-5
+_TOLERANCE, _VALUES_TOLERANCE = 1e-5, 1e-3  # of Lanczos; signals near noise need the first
+_FEW_VALUES = 4
 _ROUNDING = 1e-6  # share of the largest eigenvalue that single precision does not see
 _FIRST_VALUES = 16
 _FIRST_RANK = 64
@@ -351,33 +352,52 @@ def _of_gram(
         k *= 2
 
 
-def largest_values(S: Blocks, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the k largest squared singular values of a small matrix, or all if that is as fast.
+def n_signals(S: Blocks, n_removed: int, most: int, rng: np.random.Generator) -> int:
+    """Count the directions that stand out of noise, up to so many.
+
+    Parameters
+    ----------
+    S : Blocks
+    n_removed : int
+        Directions taken out of the data before.
+    most : int
+    rng : Generator
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap import as_spins
+    >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.spectrum import largest_values
-    >>> S = Blocks(as_spins(np.array([[1, 1, -1], [1, 1, 1]])))
-    >>> largest_values(S, 1, np.random.default_rng(0)).round(3)
-    array([4., 2.])
+    >>> from dualtap.recovery.spectrum import n_signals
+    >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
+    >>> n_signals(Blocks(as_spins(X)), 0, 32, np.random.default_rng(0))
+    4
     """
-    return _leading_of(_gram(S), k, rng)[0]
+    total, shape = S.sum_of_squares(), (S.n_samples, S.n_spins)
+    if not is_small(S):
+        return count_signals(deviates(leading(S, most, rng)[0], total, *shape, n_removed))
+    G = _gram(S)
+    for k in (_FEW_VALUES, most):  # values of noise lie close to each other and take long
+        values = _leading_of(G, k, rng, _VALUES_TOLERANCE)[0]
+        count = count_signals(deviates(values, total, *shape, n_removed))
+        if count < k:
+            break
+    return min(count, most)
 
 
-def _leading_of(G: F32, k: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
+def _leading_of(
+    G: F32, k: int, rng: np.random.Generator, tolerance: float = _TOLERANCE
+) -> tuple[NDArray[np.float64], F32]:
     """Return the k largest eigenvalues of a Gram matrix and their vectors, or all of them."""
     v0 = rng.standard_normal(len(G), dtype=np.float32)
-    found = _by_lanczos(G, k, v0) if len(G) > max(_WHOLE, 4 * k) else None
+    found = _by_lanczos(G, k, v0, tolerance) if len(G) > max(_WHOLE, 4 * k) else None
     w, U = np.linalg.eigh(G) if found is None else found
     order = np.argsort(w)[::-1]
     return np.maximum(w[order].astype(np.float64), 0), U.T[order].astype(np.float32)
 
 
 def _by_lanczos(
-    G: F32, k: int, v0: F32
+    G: F32, k: int, v0: F32, tolerance: float
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
     """Return k eigenvalues and vectors in single precision, far finer than noise fluctuates.
 
@@ -385,7 +405,7 @@ def _by_lanczos(
     iterations go on from vectors that no seed decides.
     """
     try:
-        w, U = eigsh(G, k, v0=v0, tol=_LANCZOS_TOLERANCE)
+        w, U = eigsh(G, k, v0=v0, tol=tolerance)
     except ArpackError:
         return None
     return (w, U) if w.min() > _ROUNDING * w.max() else None
@@ -405,6 +425,7 @@ def _gram(S: Blocks) -> F32:
         S.gram = S.sum(lambda s: s.T @ s)
         return S.gram
     assert S.dense is not None  # see is_small
+    S.spins.begin_pass()
     return S.dense @ S.dense.T
 
 

@@ -77,7 +77,7 @@ class Task:
 
     def shortening(self, Z: F32) -> float:
         """Return by how much patterns shorten the description of the samples, by a few of them."""
-        likelihood = best_temperature(self.few, Z)[1]
+        likelihood = best_temperature(self.few, Z)[1] if len(Z) else -np.log(2)
         return description_gain(likelihood, len(Z), self.spins.n_samples, with_fields=False)
 
     @cached_property
