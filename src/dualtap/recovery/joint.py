@@ -99,15 +99,19 @@ def _recover_weak(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
         return _nothing(blocks, whole, task)
     u = row_basis(whole.vectors[:k] / np.sqrt(D))
     refined = WeakFieldPosterior(blocks, fields, len(u))
-    best, likelihood = np.empty((0, blocks.n_spins), dtype=np.float32), -np.inf
+    start = best = np.empty((0, blocks.n_spins), dtype=np.float32)
+    likelihood = -np.inf
     for rotation in range(_ROTATIONS * task.effort if k > 1 else 1):
         contrast = ("logcosh", "cube")[rotation % 2]
-        m = refined.means(binary(unmixed(u, int(task.rng.integers(2**31)), contrast)))
+        Z = binary(unmixed(u, int(task.rng.integers(2**31)), contrast))
+        if _agree(Z, start):
+            break
+        m = refined.means(Z)
         if _agree(m, best):
             break
         value = task.likelihood(binary(m), fields) if k > 1 else 0.0
         if value > likelihood:
-            best, likelihood = m, value
+            start, best, likelihood = Z, m, value
     posterior = refined.drawn(best, task.rng)
     beta = _weak_beta(blocks, whole, k, D, task)
     if np.isnan(beta):

@@ -8,7 +8,7 @@ from dualtap.spins import DenseSpins
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.words import padded_words, words_of
 
-_WORTH_COUNTING = 2**25  # products of floats below which the kernel is not worth importing
+_WORTH_COUNTING = 2**16  # products of floats below which the kernel is not worth a call
 
 
 def products_with(blocks: Blocks, Z: F32) -> F32:

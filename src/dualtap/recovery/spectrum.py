@@ -28,7 +28,7 @@ SMALL = 1200
 _WHOLE = 128  # the largest whose spectrum is computed whole
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
-_WORTH_COUNTING = 2**28  # products of floats below which the kernel is not worth importing
+_WORTH_COUNTING = 2**18  # products of floats below which the kernel is not worth a call
 _TOLERANCE, _VALUES_TOLERANCE = 1e-5, 1e-3  # of Lanczos; signals near noise need the first
 _FEW_VALUES = 4
 _ROUNDING = 1e-6  # share of the largest eigenvalue that single precision does not see
@@ -345,9 +345,11 @@ def _of_gram(
     while True:
         values, U = _leading_of(G, k, rng)
         t = deviates(values, total, *shape)
-        if count_signals(t) < len(values) or len(values) == len(G):
-            return values, U
-        if _likely_rank(values, t, *shape)[1]:  # what follows is too small to be patterns
+        seen = count_signals(t) < len(values) or len(values) == len(G)
+        # What follows is too small to be patterns, or is not asked for and might be noise.
+        small = _likely_rank(values, t, *shape)[1]
+        asked = n_least > 1 and values[-1] < noise_edge(*shape)[0]
+        if seen or small or asked:
             return values, U
         k *= 2
 
