@@ -237,7 +237,8 @@ class DualTAP(LearnedPatterns):
         self.patterns_, self.n_patterns_ = signs(found.m), len(found.m)
         nearest, tied = self._assigned(spins)
         order, sign = nearest.canonical(len(found.m))
-        self.magnetizations_ = (sign[:, None] * found.m)[order].astype(np.float32)
+        self.magnetizations_ = found.m[order]
+        self.magnetizations_ *= sign[order].astype(np.float32)[:, None]
         self.patterns_ = signs(self.magnetizations_)
         # Ties go to the first pattern: in another order they are others'.
         self._learn_assignments(self._assign(spins) if tied else nearest.renamed(order))

@@ -179,13 +179,7 @@ def _description_gain(found: Recovery, task: Task) -> float:
 
 def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     """Find the space, the patterns in it, the fields they leave unexplained, the confidence."""
-    sights = list(_at_first_sight(blocks, whole, task))
-    if sights and sights[-1].beyond_doubt:
-        factors, Z, _ = sights[-1]
-    else:
-        factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
-        searched = _Sight(factors, _likeliest_patterns(blocks, whole, factors, task))
-        factors, Z, _ = max([searched, *sights], key=lambda one: task.shortening(one.Z))
+    V, Z = _space_and_patterns(blocks, whole, task)
     if not len(Z):
         return _nothing(blocks, whole, task)
     overlaps = overlaps_of(blocks, Z)
@@ -194,7 +188,7 @@ def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
     if not len(Z):
         return _nothing(blocks, whole, task)
     if not near_one_pattern(overlaps):
-        m = confidence_in_space(Z, row_basis(factors.V))
+        m = confidence_in_space(Z, row_basis(V))
         return Recovery(
             m, _corrected_beta(blocks, Z, beta, fields, task), fields, whole, Regime.MIXED
         )
@@ -206,6 +200,17 @@ def _recover_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> Recovery:
         posterior = _never_worse(blocks, posterior, Z, beta, fields, task)
         beta = task.fit_beta(posterior.Z, fields)
     return Recovery(posterior.m, beta, fields, whole, Regime.CLUSTERED)
+
+
+def _space_and_patterns(blocks: Blocks, whole: Spectrum, task: Task) -> tuple[F32, F32]:
+    """Return vectors that span the space, and the patterns in it."""
+    sights = list(_at_first_sight(blocks, whole, task))
+    if sights and sights[-1].beyond_doubt:
+        return whole.vectors[: len(sights[-1].factors.V)], sights[-1].Z
+    factors = pattern_space(blocks, whole, task.rng, task.n_patterns)
+    searched = _Sight(factors, _likeliest_patterns(blocks, whole, factors, task))
+    best = max([searched, *sights], key=lambda one: task.shortening(one.Z))
+    return best.factors.V, best.Z
 
 
 class _Sight(NamedTuple):

@@ -79,6 +79,8 @@ def strong_field_posterior(
     toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
     doubtful = toward * Z < (np.inf if fields.any() else _beyond_doubt(X))
+    if not doubtful.any():
+        return Posterior(Z, Z, drawn=False)
     before, (Z, m) = Z, sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
     turned = (before != Z).any(axis=0)
     if turned.any():  # other bits of the site have been judged beside a wrong one

@@ -16,6 +16,7 @@ _RANK_ROUNDS = 8
 _RESIDUAL_RANK = 32
 _RESIDUAL_ENTRIES = 2**26  # in which signals are looked for, if the data have more;
 _RESIDUAL_SAMPLES = 8  # but no fewer samples than this for each direction
+_FEW_ROWS = 8
 _BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
 
 
@@ -177,13 +178,17 @@ def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
     complete = blocks.complete
 
     def sums(S: F32, x: F32) -> F32:
-        T = x @ V
-        np.tanh(T, out=T)
-        if not complete:
-            T *= S != 0
-        # Nothing else of the size of a block is made: with many spins a block is large.
-        squares = np.einsum("ai,ai->i", S, S) - np.einsum("ai,ai->i", T, T)
-        return np.array([S.sum(axis=0) - T.sum(axis=0), squares])
+        total = np.zeros((2, S.shape[1]), dtype=np.float32)
+        # A few samples at a time: with many spins a block is large, and so would this be.
+        for first in range(0, len(S), _FEW_ROWS):
+            s = S[first : first + _FEW_ROWS]
+            T = x[first : first + _FEW_ROWS] @ V
+            np.tanh(T, out=T)
+            if not complete:
+                T *= s != 0
+            total[0] += s.sum(axis=0) - T.sum(axis=0)
+            total[1] += np.einsum("ai,ai->i", s, s) - np.einsum("ai,ai->i", T, T)
+        return total
 
     residual, variance = blocks.sum(sums, X)
     chi_square = float(np.mean(np.square(residual) / np.maximum(variance, 1e-3)))

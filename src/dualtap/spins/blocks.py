@@ -27,7 +27,7 @@ Add = Callable[[Any, Any], Any]
 
 _ENTRIES = 2**18
 """Spins in a block: a megabyte in float32, which stays in the cache between two products,"""
-_ROWS = 64
+_ROWS = 32
 """but not fewer samples than this: every block returns arrays of the size of the patterns."""
 _FEWEST_ROWS = 32
 """Nor than this where it returns rows."""
