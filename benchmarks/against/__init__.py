@@ -62,7 +62,7 @@ def run(
     names : sequence of str
         Keys of `PARTS`; all when none is named.
     quick : bool
-        Fewer and smaller cases, one run of each: about two minutes for everything.
+        Fewer and smaller cases, one run of each: a few minutes for everything.
     runs : int, optional
         Of every contender in every case.
     out : Path, optional

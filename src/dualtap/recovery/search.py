@@ -72,7 +72,7 @@ def search(
     k, n_spins = factors.V.shape
     u = row_basis(factors.V)
     at_once = _all_at_once(polish(candidates(blocks, u, factors.V[:0], rng, start), u), u)
-    if len(at_once) == len(u):
+    if len(at_once):
         return Found(factors._replace(V=at_once), len(at_once))
     if not one_by_one:
         return Found(factors, 0)
@@ -108,11 +108,10 @@ def at_first_sight(factors: Factors, rng: np.random.Generator) -> F32:
     """
     u = row_basis(factors.V)
     found = _all_at_once(polish(far_apart(factors.X, factors.V), u), u)
-    if len(found) == len(u) or len(u) > MOST_ROTATED:
-        return found[: len(found) if len(found) == len(u) else 0]
+    if len(found) or len(u) > MOST_ROTATED:
+        return found
     start = binary(unmixed(u, int(rng.integers(2**31))))
-    found = _all_at_once(polish(start, u), u)
-    return found if len(found) == len(u) else found[:0]
+    return _all_at_once(polish(start, u), u)
 
 
 def paying(found: Found, gain: Callable[[F32], float]) -> F32:
@@ -155,11 +154,11 @@ def fill(found: Found, Z: F32, n_patterns: int, rng: np.random.Generator) -> F32
 
 
 def _all_at_once(pool: F32, u: F32) -> F32:
-    """Return the deepest independent vectors of the pool, if they are equally deep; else none."""
+    """Return a vector of the pool for every dimension, if these are equally deep; else none."""
     d = depth(pool, u)
     found = independent(pool, d, len(u), _STILL_NEW)
     deep = depth(found, u).min() >= max(_ALL_AT_ONCE * d.max(), _DEEP_ENOUGH)
-    return found if deep else found[:0]
+    return found if deep and len(found) == len(u) else found[:0]
 
 
 def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:

@@ -432,7 +432,7 @@ def _gram(S: Blocks) -> F32:
 
 
 def _counted(S: Blocks, words: NDArray[np.uint64], length: int) -> F32:
-    """Return the same by counting bits, ten times as fast as products of floats."""
+    """Return the same by counting bits, much faster than products of floats."""
     from dualtap._kernels.overlaps import overlaps_of_bits
 
     S.spins.begin_pass()
