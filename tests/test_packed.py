@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import dualtap as dt
-from dualtap.recovery.spectrum import balanced, leading, spectrum
+from dualtap.recovery.noise import balanced
+from dualtap.recovery.singular import leading
+from dualtap.recovery.spectrum import spectrum
 from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, builder, numbers
 from dualtap.spins.blocks import Blocks
 

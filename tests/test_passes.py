@@ -11,8 +11,10 @@ import dualtap as dt
 from dualtap._kernels import overlaps
 from dualtap._summary import describe
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, GramCouplings, HebbianCouplings
+from dualtap.recovery import singular
 from dualtap.recovery import spectrum as spectra
-from dualtap.recovery.spectrum import count_signals, deviates, spectrum
+from dualtap.recovery.noise import count_signals, deviates
+from dualtap.recovery.spectrum import spectrum
 from dualtap.recovery.starts import eigenpair_in_passes, spectral_student
 from dualtap.spins import DenseSpins, PackedSpins, as_spins, blocks, builder
 from dualtap.spins.blocks import Blocks
@@ -159,7 +161,7 @@ def test_passes_do_not_depend_on_how_the_gram_matrix_is_made(monkeypatch):
     X = dt.HopfieldModel.random(400, 3, beta=2.0, random_state=0).sample(100, random_state=1)
     passes = []
     for worth in (0, 2**60):
-        monkeypatch.setattr("dualtap.recovery.spectrum._WORTH_COUNTING", worth)
+        monkeypatch.setattr("dualtap.recovery.singular._WORTH_COUNTING", worth)
         passes.append(dt.DualTAP(random_state=0).fit(X).n_passes_)
     assert passes[0] == passes[1]
 
@@ -191,7 +193,7 @@ def test_reading_counts_unless_it_was_done_before(name, dense, X, monkeypatch):
 @pytest.mark.parametrize("shape", [(1500, 200), (1300, 1400)], ids=["wide", "tall"])
 def test_clustered_samples_need_few_passes(shape, packed):
     n_spins, n_samples = shape
-    assert n_spins > spectra.SMALL
+    assert n_spins > singular.SMALL
     data = dt.HopfieldModel.random(n_spins, 8, beta=2.0, random_state=0)
     model = dt.DualTAP(random_state=0).fit(data.sample(n_samples, random_state=1))
     assert dt.metrics.match(model.patterns_, data.patterns).n_recovered(0.999) == 8
@@ -209,7 +211,7 @@ def weak():
 def test_weak_fits_iterate_on_the_gram_matrix(dense, worth, spy, monkeypatch):
     """Fields, Gram matrix, temperature and labels are passes; a hundred TAP steps are none."""
     monkeypatch.setattr(builder, "DENSE", dense)
-    monkeypatch.setattr(spectra, "_WORTH_COUNTING", worth)
+    monkeypatch.setattr(singular, "_WORTH_COUNTING", worth)
     X = weak()
     model = dt.DualTAP(random_state=0).fit(X)
     assert model.regime_ == "weak"
@@ -413,7 +415,7 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("shape", [(403, 190), (300, 500)], ids=["wide", "tall"])
 @pytest.mark.parametrize("is_packed", [True, False], ids=["bits", "bytes"])
 def test_spaces_grow_with_the_signals(shape, is_packed, monkeypatch, asked):
-    monkeypatch.setattr(spectra, "SMALL", 0)
+    monkeypatch.setattr(singular, "SMALL", 0)
     monkeypatch.setattr(spectra, "_FIRST_RANK", 4)
     monkeypatch.setattr(builder, "DENSE", 0 if is_packed else 10**6)
     X = planted(*shape)
@@ -435,9 +437,9 @@ def test_spaces_grow_with_the_signals(shape, is_packed, monkeypatch, asked):
 
 def test_spaces_end_with_the_data(monkeypatch, asked, packed):
     """As many signals as samples: the space grows to all of them, and no further."""
-    monkeypatch.setattr(spectra, "SMALL", 0)
+    monkeypatch.setattr(singular, "SMALL", 0)
     monkeypatch.setattr(spectra, "_FIRST_RANK", 2)
-    monkeypatch.setattr(spectra, "_OVERSAMPLING", 1)
+    monkeypatch.setattr(singular, "_OVERSAMPLING", 1)
     X = np.repeat(planted(400, 7, 7), 3, axis=0)
     found = spectrum(Blocks(as_spins(X)), np.random.default_rng(0), n_least=3)
     sigma = np.linalg.svd(X.astype(float), compute_uv=False)

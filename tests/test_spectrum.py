@@ -9,8 +9,9 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery import space, spectrum
+from dualtap.recovery import singular, space, spectrum
 from dualtap.recovery.factors import iterate, start_factors
+from dualtap.recovery.noise import LEVEL, balanced, count_signals, deviates, noise_edge
 from dualtap.recovery.space import (
     _fitted,
     leave_noise,
@@ -21,15 +22,7 @@ from dualtap.recovery.space import (
     pattern_space,
     static_fields,
 )
-from dualtap.recovery.spectrum import (
-    LEVEL,
-    Spectrum,
-    balanced,
-    count_signals,
-    deviates,
-    n_signals,
-    noise_edge,
-)
+from dualtap.recovery.spectrum import Spectrum, n_signals
 from dualtap.spins import PackedSpins, as_spins, builder
 from dualtap.spins.blocks import Blocks
 
@@ -328,7 +321,7 @@ def squares(X):
 
 @pytest.fixture
 def always_lanczos(monkeypatch):
-    monkeypatch.setattr(spectrum, "_WHOLE", 0)
+    monkeypatch.setattr(singular, "_WHOLE", 0)
 
 
 KINDS = {
@@ -355,7 +348,7 @@ def test_lanczos_finds_the_eigenvalues(kind, shape, always_lanczos, monkeypatch)
     assert found.n_signal == n_signal or (settled and found.n_signal == n_values < n_signal)
     V = found.vectors
     np.testing.assert_allclose(V @ V.T, np.eye(len(V)), atol=2e-3)
-    monkeypatch.setattr(spectrum, "_WHOLE", 10**6)
+    monkeypatch.setattr(singular, "_WHOLE", 10**6)
     whole = spectrum_of(X)
     assert len(whole.values) == min(shape)
     assert whole.n_signal == n_signal
@@ -401,7 +394,7 @@ def planted(sizes, shape, seed=0):
 @pytest.mark.parametrize("small", [True, False])
 def test_signals_are_counted_up_to_so_many(n_signal, shape, small, monkeypatch):
     if not small:
-        monkeypatch.setattr(spectrum, "SMALL", 10)
+        monkeypatch.setattr(singular, "SMALL", 10)
     S, blocks = planted(np.linspace(150, 80, n_signal), shape)
     t = deviates(squares(S), float(np.square(S, dtype=float).sum()), *shape)
     assert count_signals(t) == n_signal
@@ -423,7 +416,7 @@ def test_where_lanczos_fails_all_eigenvalues_are_computed(error, monkeypatch):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(spectrum, "eigsh", fail)
+    monkeypatch.setattr(singular, "eigsh", fail)
     X = samples(2.0, 5, 300, 420)[1]
     found = spectrum_of(X)
     np.testing.assert_allclose(found.values, squares(X), rtol=1e-4, atol=1e-2)
@@ -484,7 +477,7 @@ def test_spectra_of_bits_are_those_of_bytes(shape, monkeypatch):
     X = samples(0.8, 3, *shape)[1]
     dense = spectrum_of(X)
     monkeypatch.setattr(builder, "DENSE", 0)
-    monkeypatch.setattr(spectrum, "_WORTH_COUNTING", 0)
+    monkeypatch.setattr(singular, "_WORTH_COUNTING", 0)
     blocks = blocks_of(X)
     assert isinstance(blocks.spins, PackedSpins)
     found = spectrum.spectrum(blocks, np.random.default_rng(0))
@@ -647,14 +640,14 @@ def test_a_pattern_of_seven_samples_in_seven_hundred_is_missed():
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
-    monkeypatch.setattr(spectrum, "SMALL", 10)
+    monkeypatch.setattr(singular, "SMALL", 10)
 
 
 @pytest.mark.parametrize("n_patterns", [1, 4])
 def test_randomised_spectrum_agrees_with_the_exact_one(monkeypatch, n_patterns):
     _, X = samples(0.8, n_patterns, 400)
     exact = spectrum_of(X)
-    monkeypatch.setattr(spectrum, "SMALL", 10)
+    monkeypatch.setattr(singular, "SMALL", 10)
     found = spectrum_of(X)
     assert len(found.values) != len(exact.values)  # it is another path
     assert found.n_signal == exact.n_signal == n_patterns
@@ -680,7 +673,7 @@ def test_randomised_residual_agrees_with_the_exact_one(monkeypatch):
         for k in (2, 4)
     ]
     exact = [n_missing(blocks, f, rng) for f in factors]
-    monkeypatch.setattr(spectrum, "SMALL", 10)
+    monkeypatch.setattr(singular, "SMALL", 10)
     # Only the largest values are computed: no more of them can be signal.
     most = space._RESIDUAL_RANK
     assert [n_missing(blocks, f, rng) for f in factors] == np.minimum(exact, most).tolist()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dualtap.recovery.factors import Factors, iterate, start_factors
-from dualtap.recovery.spectrum import Spectrum, balanced, n_signals
+from dualtap.recovery.noise import balanced
+from dualtap.recovery.spectrum import Spectrum, n_signals
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
 

@@ -1,0 +1,172 @@
+r"""What pure noise looks like in a spectrum.
+
+The singular values of a matrix of independent entries of unit variance end at the edge of the
+Marchenko–Pastur law, :math:`\sqrt M + \sqrt N`, and the largest one fluctuates around it by the
+law of Tracy and Widom. What lies above is signal.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.spins.blocks import F32, Blocks
+
+LEVEL = 1.0
+"""Tracy–Widom deviate above which data are not noise: coins exceed it in 3 to 4 % of data sets."""
+NEXT_LEVEL = 2.0
+"""The same for every direction after the first: 1 %, for there are many of them."""
+
+_GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
+_NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
+_SINKHORN_ROUNDS, _BALANCED = 10, 1e-4
+
+
+def noise_edge(n_samples: float, n_spins: float) -> tuple[float, float]:
+    r"""Return centre and width of the largest squared singular value of pure noise.
+
+    .. math:: \mu = (\sqrt M + \sqrt N)^2, \qquad
+              \sigma = (\sqrt M + \sqrt N)\,(1/\sqrt M + 1/\sqrt N)^{1/3}.
+
+    Examples
+    --------
+    >>> from dualtap.recovery.noise import noise_edge
+    >>> noise_edge(100, 400)
+    (900.0, 15.9...)
+    """
+    centre, width = _edges(np.array(n_samples), np.array(n_spins))
+    return float(centre), float(width)
+
+
+def _edges(
+    m: NDArray[np.generic], n: NDArray[np.generic]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    a, b = np.sqrt(m, dtype=np.float64), np.sqrt(n, dtype=np.float64)
+    return (a + b) ** 2, (a + b) * (1 / a + 1 / b) ** (1 / 3)
+
+
+def deviates(
+    values: NDArray[np.float64], total: float, n_samples: int, n_spins: int, n_removed: int = 0
+) -> NDArray[np.float64]:
+    r"""Return by how many widths each squared singular value exceeds the noise edge.
+
+    The noise variance is what the values up to and including the k-th leave of the total, so that
+    earlier signals do not hide later ones (Kritchman and Nadler):
+    :math:`t_k = (\lambda_k / \hat\sigma_k^2 - \mu_k) / \sigma_k`, with M and N reduced by the
+    number of directions in front.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+        Descending.
+    total : float
+        Sum of all squared singular values.
+    n_samples, n_spins : int
+    n_removed : int
+        Directions taken out of the data before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.noise import deviates
+    >>> S = np.random.default_rng(0).choice([-1.0, 1.0], size=(100, 300))
+    >>> values = np.linalg.svd(S, compute_uv=False) ** 2
+    >>> bool(deviates(values[:3], S.size, 100, 300).max() < 1.1)
+    True
+    """
+    k = np.arange(len(values))
+    m = np.maximum(n_samples - n_removed - k, 1)
+    n = np.maximum(n_spins - n_removed - k, 1)
+    rest = np.maximum(total - np.cumsum(values), 1e-9 * total)
+    variance = rest / (np.maximum(m - 1, 1) * np.maximum(n - 1, 1))
+    centre, width = _edges(m, n)
+    result: NDArray[np.float64] = (values / variance - centre) / width
+    return result
+
+
+def count_signals(t: NDArray[np.float64]) -> int:
+    """Return how many leading deviates lie above ``LEVEL`` and ``NEXT_LEVEL``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.noise import count_signals
+    >>> count_signals(np.array([9.0, 4.0, 1.5, 7.0])), count_signals(np.array([1.5, 1.5]))
+    (2, 1)
+    """
+    above = t > np.where(np.arange(len(t)) == 0, LEVEL, NEXT_LEVEL)
+    return len(t) if above.all() else int(np.argmin(above))
+
+
+def likely_rank(
+    values: NDArray[np.float64], t: NDArray[np.float64], n_samples: int, n_spins: int
+) -> tuple[int, bool]:
+    """Return after how many squared singular values they fall most, and if that settles the rank.
+
+    Parameters
+    ----------
+    values, t : array of shape (k,)
+        Descending, and their deviates.
+    n_samples, n_spins : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.noise import likely_rank
+    >>> likely_rank(np.array([900.0, 800.0, 60.0, 55.0]), np.array([90.0, 80.0, 0.0, 0.0]), 20, 40)
+    (2, True)
+    """
+    # Near full rank the values of noise fall to zero, and their ratios mean nothing.
+    values = values[: 3 * min(n_samples, n_spins) // 4 + 1]
+    ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
+    if not len(ratio):
+        return 1, False
+    k = int(np.argmax(ratio)) + 1
+    height = 0.0
+    if k < len(t):  # of the next value above the noise edge, relative to it
+        centre, width = noise_edge(max(n_samples - k, 1), max(n_spins - k, 1))
+        height = max(float(t[k]) * width / centre, 0.0)
+    return k, bool(ratio[k - 1] > _GAP * (1 + height / _NEAR_EDGE) ** 2)
+
+
+def balanced(residual: Blocks, variance: Blocks) -> Blocks:
+    """Scale rows and columns so that the noise of each has unit variance on average.
+
+    Parameters
+    ----------
+    residual : Blocks
+    variance : Blocks
+        Variances of its entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.recovery.noise import balanced
+    >>> ones = Blocks(as_spins(np.ones((2, 2))))
+    >>> size = np.array([[2.0], [4.0]], dtype=np.float32)
+    >>> residual = ones.changed(lambda S, a: a * S, size)
+    >>> balanced(residual, ones.changed(lambda S, a: a**2 * S, size)).dense
+    array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
+    n_rows, n_columns = residual.n_samples, residual.n_spins
+    column = np.ones(n_columns, np.float32)
+    tiny = np.float32(1e-6)
+    for _ in range(_SINKHORN_ROUNDS):
+        row, total = variance.map_sum(partial(_balanced_rows, column=column, tiny=tiny))
+        before, column = column, n_rows / np.maximum(total, tiny * n_rows)
+        if np.abs(column - before).max() < _BALANCED * np.abs(column).max():
+            break
+    right = np.sqrt(column)
+    return residual.changed(lambda S, left: S * left * right, np.sqrt(row)[:, None])
+
+
+def _balanced_rows(D: F32, column: F32, tiny: np.float32) -> tuple[F32, F32]:
+    """Return the scales that give the rows of a block unit variance, and what it adds to sites."""
+    n_columns = D.shape[1]
+    row: F32 = n_columns / np.maximum(D @ column, tiny * n_columns)
+    return row, row @ D

@@ -1,0 +1,170 @@
+"""The leading singular values and vectors of samples.
+
+Of the Gram matrix of the shorter side where that is small, by Lanczos iterations; else by
+iterations of a random subspace, a pass over the samples each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.words import words_of
+
+SMALL = 1200
+"""Largest Gram matrix that is made."""
+
+_WHOLE = 128  # the largest Gram matrix whose spectrum is computed whole
+_WORTH_COUNTING = 2**18  # products of floats below which the kernel is not worth a call
+_TOLERANCE = 1e-5  # of Lanczos iterations, where signals may lie near noise
+_ROUNDING = 1e-6  # share of the largest eigenvalue that single precision does not see
+_POWER_ITERATIONS = 4
+_OVERSAMPLING = 10  # directions iterated beyond those asked for first
+
+
+def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
+    """Return the largest squared singular values and right singular vectors of a large matrix.
+
+    Subspace iteration on SᵀS from a random start, five passes over the data in all.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    rank : int
+    rng : Generator
+
+    Returns
+    -------
+    values : array of shape (rank,)
+        The largest first.
+    vectors : array of shape (rank, n_spins)
+        Orthonormal rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.recovery.singular import leading
+    >>> s = np.array([[1, 1, -1], [1, 1, -1]])
+    >>> leading(Blocks(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
+    array([6.])
+    """
+    return ritz(grown(blocks, None, rank, rng), rank)
+
+
+class Space(NamedTuple):
+    """A space that the leading directions are looked for in."""
+
+    V: F32
+    """Orthonormal rows, shape (k, n_spins)."""
+    G: F32
+    """V SᵀS."""
+
+
+def grown(blocks: Blocks, known: Space | None, n_more: int, rng: np.random.Generator) -> Space:
+    """Return a space with so many dimensions more, as long as there are any."""
+    n_known, n_more = (0, n_more + _OVERSAMPLING) if known is None else (len(known.V), n_more)
+    n_more = min(n_more, blocks.n_samples - n_known, blocks.n_spins - n_known)
+    V: F32 = rng.standard_normal((n_more, blocks.n_spins), dtype=np.float32)
+    for _ in range(_POWER_ITERATIONS):
+        V = _orthonormal(_apart(blocks.gram_dot(V), known))
+    G = blocks.gram_dot(V)
+    if known is None:
+        return Space(V, G)
+    return Space(np.concatenate([known.V, V]), np.concatenate([known.G, G]))
+
+
+def _apart(V: F32, known: Space | None) -> F32:
+    """Return rows without their part in a known space."""
+    if known is not None:
+        for _ in range(2):  # once leaves the rounding errors of what was large
+            V -= (V @ known.V.T) @ known.V
+    return V
+
+
+def ritz(space: Space, rank: int) -> tuple[NDArray[np.float64], F32]:
+    """Return the largest squared singular values within a space, and their directions."""
+    w, U = np.linalg.eigh((space.V @ space.G.T).astype(np.float64))
+    chosen = U[:, ::-1][:, :rank].T.astype(np.float32)
+    return np.maximum(w[::-1][:rank], 0), chosen @ space.V
+
+
+def _orthonormal(G: F32) -> F32:
+    """Return orthonormal rows that span the rows of G, in its memory."""
+    # NumPy's QR works on copies in double precision, eight times as much.
+    Q: F32 = qr(G.T, mode="economic", overwrite_a=True, check_finite=False)[0].T
+    return np.ascontiguousarray(Q)
+
+
+def is_small(blocks: Blocks) -> bool:
+    """Say whether singular values are those of a Gram matrix of the shorter side."""
+    if blocks.n_spins <= blocks.n_samples:
+        return blocks.n_spins <= SMALL
+    return blocks.dense is not None and blocks.n_samples <= SMALL
+
+
+def gram_of(S: Blocks) -> F32:
+    """Return the products of the samples with each other, or of the spins if these are fewer."""
+    of_sites = S.n_spins <= S.n_samples
+    n, length = sorted((S.n_samples, S.n_spins))
+    if S.plain and n * n * length > _WORTH_COUNTING:
+        words = words_of(S.spins, of_sites=of_sites)
+        if words is not None:
+            G = _counted(S, words, length)
+            S.gram = G if of_sites else None
+            return G
+    if of_sites:
+        S.gram = S.sum(lambda s: s.T @ s)
+        return S.gram
+    assert S.dense is not None  # see is_small
+    S.spins.begin_pass()
+    return S.dense @ S.dense.T
+
+
+def _counted(S: Blocks, words: NDArray[np.uint64], length: int) -> F32:
+    """Return the same by counting bits, much faster than products of floats."""
+    from dualtap._kernels.overlaps import overlaps_of_bits
+
+    S.spins.begin_pass()
+    G = np.empty((len(words), len(words)), dtype=np.float32)
+    overlaps_of_bits(words, length, G)
+    return G
+
+
+def leading_of(
+    G: F32, k: int, rng: np.random.Generator, tolerance: float = _TOLERANCE
+) -> tuple[NDArray[np.float64], F32]:
+    """Return the k largest eigenvalues of a Gram matrix and their vectors, or all of them."""
+    v0 = rng.standard_normal(len(G), dtype=np.float32)
+    found = _by_lanczos(G, k, v0, tolerance) if len(G) > max(_WHOLE, 4 * k) else None
+    w, U = np.linalg.eigh(G) if found is None else found
+    order = np.argsort(w)[::-1]
+    return np.maximum(w[order].astype(np.float64), 0), U.T[order].astype(np.float32)
+
+
+def _by_lanczos(
+    G: F32, k: int, v0: F32, tolerance: float
+) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
+    """Return k eigenvalues and vectors in single precision, far finer than noise fluctuates.
+
+    None if there are fewer directions: without noise, rounding errors would pass for signals, and
+    iterations go on from vectors that no seed decides.
+    """
+    try:
+        w, U = eigsh(G, k, v0=v0, tol=tolerance)
+    except ArpackError:
+        return None
+    return (w, U) if w.min() > _ROUNDING * w.max() else None
+
+
+def over_sites(S: Blocks, U: F32) -> F32:
+    """Return right singular vectors, from left ones in rows."""
+    vectors: F32 = S.transposed_dot(np.ascontiguousarray(U.T))
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
+    return vectors
