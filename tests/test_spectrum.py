@@ -358,6 +358,24 @@ def test_lanczos_finds_the_eigenvalues(kind, shape, always_lanczos, monkeypatch)
         np.testing.assert_allclose(np.linalg.svd(overlap, compute_uv=False), 1, atol=1e-3)
 
 
+@pytest.mark.parametrize("shape", [(60, 150), (200, 500), (300, 80)])
+def test_coefficients_are_those_of_the_samples(shape):
+    X = HopfieldModel.random(shape[1], 3, beta=1.5, random_state=0).sample(shape[0], random_state=1)
+    found = spectrum_of(X, n_least=5)
+    if shape[0] < shape[1]:
+        np.testing.assert_allclose(found.coefficients, X @ found.vectors.T, atol=2e-2)
+    else:  # their products with each other are not computed
+        assert found.coefficients is None
+
+
+def test_coefficients_of_weighted_samples_are_not_known():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 150)) < 0.2, 0, coins(rng, (60, 150)))
+    assert spectrum_of(X).coefficients is None
+    blocks, variance = blocks_of(coins(rng, (60, 150))), np.full(150, 2, np.float32)
+    assert spectrum.spectrum(blocks, rng, variance=variance).coefficients is None
+
+
 def test_lanczos_goes_on_until_it_has_seen_noise(always_lanczos):
     """Patterns sampled ever more seldom leave no gap: 16 values are not enough for 30."""
     rng = np.random.default_rng(0)

@@ -49,11 +49,18 @@ class _Statistics(NamedTuple):
     response: float
 
 
-def start_factors(blocks: Blocks, V: F32) -> Factors:
+def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factors:
     r"""Return the model with coefficients by least squares, fields zero.
 
     They are fitted to spins, which are tanh θ on average, and scaled so that θ has the size that
     :math:`\tanh \theta` of the size r of the fit belongs to: by :math:`\mathrm{arctanh}(r) / r`.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    V : array of shape (k, n_spins)
+    products : array of shape (n_samples, k), optional
+        S Vᵀ, if it is known.
 
     Examples
     --------
@@ -68,8 +75,9 @@ def start_factors(blocks: Blocks, V: F32) -> Factors:
     K = (V @ V.T).astype(np.float64)
     K += 1e-6 * max(np.trace(K), 1e-6) / len(V) * np.eye(len(V))
     share = (blocks.n_observed / blocks.n_spins)[:, None]
-    fit = np.linalg.solve(K, blocks.dot(V).T.astype(np.float64)).T / share
-    r = np.sqrt(np.einsum("ak,kl,al->a", fit, K, fit, optimize=True) / blocks.n_spins)
+    SV = blocks.dot(V) if products is None else products
+    fit = np.linalg.solve(K, SV.T.astype(np.float64)).T / share
+    r = np.sqrt(np.einsum("ak,ak->a", fit @ K, fit) / blocks.n_spins)
     r = np.clip(r, 1e-3, _DEEPEST)
     X = (fit * (np.arctanh(r) / r)[:, None]).astype(np.float32)
     prior = (X.T @ X / blocks.n_samples).astype(np.float64)

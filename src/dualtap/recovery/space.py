@@ -17,7 +17,7 @@ _RANK_ROUNDS = 8
 _RESIDUAL_RANK = 32
 _RESIDUAL_ENTRIES = 2**26  # in which signals are looked for, if the data have more;
 _RESIDUAL_SAMPLES = 8  # but no fewer samples than this for each direction
-_FEW_ROWS = 8
+_FEW_ENTRIES, _FEW_ROWS = 2**17, 8  # looked at together, and no fewer samples
 _BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
 
 
@@ -92,7 +92,9 @@ def likely_ranks(whole: Spectrum, n_samples: int, n_spins: int) -> tuple[list[in
 
 def linear_space(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
     """Return the factor model of the first k singular directions."""
-    return start_factors(blocks, np.float32(np.sqrt(blocks.n_spins)) * whole.vectors[:k])
+    scale = np.float32(np.sqrt(blocks.n_spins))
+    known = None if whole.coefficients is None else scale * whole.coefficients[:, :k]
+    return start_factors(blocks, scale * whole.vectors[:k], known)
 
 
 def leave_noise(blocks: Blocks, Z: F32, rng: np.random.Generator) -> bool:
@@ -176,19 +178,20 @@ def static_fields(blocks: Blocks) -> F32:
 
 def marginals_explained(blocks: Blocks, V: F32, X: F32) -> bool:
     """Test whether the mean of every spin is what vectors and coefficients make of it."""
-    complete = blocks.complete
+    complete, step = blocks.complete, max(_FEW_ROWS, _FEW_ENTRIES // blocks.n_spins)
 
     def sums(S: F32, x: F32) -> F32:
         total = np.zeros((2, S.shape[1]), dtype=np.float32)
         # A few samples at a time: with many spins a block is large, and so would this be.
-        for first in range(0, len(S), _FEW_ROWS):
-            s = S[first : first + _FEW_ROWS]
-            T = x[first : first + _FEW_ROWS] @ V
+        for first in range(0, len(S), step):
+            s = S[first : first + step]
+            T = x[first : first + step] @ V
             np.tanh(T, out=T)
             if not complete:
                 T *= s != 0
             total[0] += s.sum(axis=0) - T.sum(axis=0)
-            total[1] += np.einsum("ai,ai->i", s, s) - np.einsum("ai,ai->i", T, T)
+            observed = len(s) if complete else np.square(s).sum(axis=0)
+            total[1] += observed - np.square(T, out=T).sum(axis=0)
         return total
 
     residual, variance = blocks.sum(sums, X)

@@ -38,6 +38,8 @@ class Spectrum(NamedTuple):
     """The largest squared singular value to expect of noise alone."""
     n_signal: int
     """Leading directions above the noise, of those computed."""
+    coefficients: F32 | None = None
+    """Of the samples along the directions, shape (n_samples, k), if they are known."""
 
     def likely_rank(self, n_samples: int, n_spins: int) -> tuple[int, bool]:
         """Return after how many values the spectrum falls most, and if that settles the rank."""
@@ -97,9 +99,12 @@ def spectrum(
     t = deviates(values, total, *shape)
     n_signal = count_signals(t)
     k = min(max(n_signal, n_least), len(values))
+    vectors, coefficients = vectors[:k], None
     if len(vectors[0]) != S.n_spins:
-        vectors = over_sites(S, vectors[:k])
-    return Spectrum(values, vectors[:k], t, total, noise_edge(*shape)[0], n_signal)
+        if S is blocks:
+            coefficients = (vectors.T * np.sqrt(values[:k])).astype(np.float32)
+        vectors = over_sites(S, vectors)
+    return Spectrum(values, vectors, t, total, noise_edge(*shape)[0], n_signal, coefficients)
 
 
 def _of_gram(

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.recovery.biased import description_gain
+from dualtap.recovery.overlaps import products_with
 from dualtap.recovery.spectrum import Spectrum
 from dualtap.recovery.starts import Start
 from dualtap.recovery.temperature import best_temperature, enough, fit_beta
-from dualtap.spins import Spins
-from dualtap.spins.blocks import F32
-from dualtap.spins.storage import CHUNK
+from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.blocks import F32, Blocks
 
 CHANCE = 5.0
 """Standard deviations of the overlap with a coin beyond which it is none."""
@@ -69,7 +69,7 @@ class Task:
         """Return β, given or by maximum pseudo-likelihood over samples that lean on patterns."""
         if self.beta is not None:
             return self.beta
-        return fit_beta(_leaning(self.some, Z), Z, fields if fields.any() else None)
+        return fit_beta(self._leaning(Z), Z, fields if fields.any() else None)
 
     def likelihood(self, Z: F32, fields: NDArray[np.floating]) -> float:
         """Return the greatest pseudo-likelihood that patterns reach at any temperature."""
@@ -90,19 +90,14 @@ class Task:
         """Samples that temperature and fields are fitted to."""
         return enough(self.spins)
 
+    def _leaning(self, Z: F32) -> NDArray[np.int8]:
+        """Return the samples whose largest overlap is more than chance, if they are the most.
 
-def _leaning(X: NDArray[np.int8], Z: F32) -> NDArray[np.int8]:
-    """Return the samples whose largest overlap is more than chance, if they are the most.
-
-    The others carry no pattern, and would make the rest look warmer than they are.
-    """
-    step = max(1, CHUNK // X.shape[1])
-    leaning = np.empty(len(X), dtype=np.bool_)
-    for first in range(0, len(X), step):
-        s = X[first : first + step]
-        largest = np.abs(s.astype(np.float32) @ Z.T).max(axis=1)
-        observed = np.maximum(np.count_nonzero(s, axis=1), 1)
-        leaning[first : first + step] = largest > CHANCE * np.sqrt(observed)
-    if leaning.all() or leaning.mean() <= 0.5:
-        return X
-    return X[leaning]
+        The others carry no pattern, and would make the rest look warmer than they are.
+        """
+        some = Blocks(DenseSpins(self.some, self.spins.encoding, self.spins.reads), held=False)
+        largest = np.abs(products_with(some, Z)).max(axis=1)
+        leaning: NDArray[np.bool_] = largest > CHANCE * np.sqrt(some.n_observed)
+        if leaning.all() or leaning.mean() <= 0.5:
+            return self.some
+        return self.some[leaning]

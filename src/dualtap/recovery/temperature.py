@@ -19,7 +19,7 @@ _ENOUGH_ENTRIES = 2**22
 _BINS = 8192
 _BLOCK = 2**16
 """Entries looked at together: a quarter of a megabyte, which stays in the cache."""
-_FEWEST_ROWS = 8
+_FEWEST_ROWS = 16
 """Samples multiplied together: products of fewer are slow."""
 _NEWTON_STEPS = 30
 _SETTLED = 1e-3
