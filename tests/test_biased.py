@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 
 import dualtap as dt
 from dualtap.datasets import load_digits
-from dualtap.metrics import field_blocks, match, pseudo_likelihood
+from dualtap.metrics import match, pseudo_likelihood
+from dualtap.metrics.likelihoods import field_blocks
 from dualtap.recovery.biased import _numbers, description_gain, recover_biased
 from dualtap.recovery.temperature import fit_fields
 from dualtap.spins import as_spins, builder

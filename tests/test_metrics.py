@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dualtap import metrics
 from dualtap.metrics import (
     CouplingError,
-    aligned_fields,
     calibration,
     coupling_error,
     coupling_error_path,
@@ -23,6 +22,7 @@ from dualtap.metrics import (
     scores,
     simplified_likelihood,
 )
+from dualtap.metrics.likelihoods import field_blocks
 from dualtap.spins import blocks
 
 seeds = st.integers(0, 2**32 - 1)
@@ -434,21 +434,23 @@ def test_pseudo_likelihood_stays_finite_at_any_beta():
 
 @pytest.mark.parametrize("block_entries", [1, 12, 13, 40, 10**6])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_aligned_fields_do_not_depend_on_blocks(block_entries, missing):
+def test_fields_do_not_depend_on_blocks(block_entries, missing):
     rng = np.random.default_rng(9)
     X, zeta = signs(rng, 10, 12, missing=missing), signs(rng, 3, 12)
-    whole = np.concatenate(list(aligned_fields(X, zeta)))
-    blocks = list(aligned_fields(X, zeta, block_entries=block_entries))
+    ((spins, whole),) = field_blocks(X, zeta)
+    blocks = list(field_blocks(X, zeta, block_entries=block_entries))
     assert len(blocks) == -(-10 // max(1, block_entries // 12))
-    np.testing.assert_allclose(np.concatenate(blocks), whole, atol=1e-6)
-    assert whole.size == np.count_nonzero(X)
+    np.testing.assert_array_equal(np.concatenate([s for s, _ in blocks]), spins)
+    np.testing.assert_allclose(np.concatenate([a for _, a in blocks]), whole, atol=1e-6)
+    np.testing.assert_array_equal(spins, X)
+    assert not whole[X == 0].any()
 
 
-def test_aligned_fields_leave_samples_without_an_entry_out():
+def test_fields_on_samples_without_an_entry_are_nothing():
     X = np.array([[1, -1, 1], [0, 0, 0], [1, 1, 1]])
-    blocks = list(aligned_fields(X, np.ones((1, 3)), block_entries=1))
-    assert [block.size for block in blocks] == [3, 0, 3]
-    np.testing.assert_allclose(blocks[2], 2 / 3, atol=1e-6)
+    blocks = [aligned for _, aligned in field_blocks(X, np.ones((1, 3)), block_entries=1)]
+    np.testing.assert_array_equal(blocks[1], [[0, 0, 0]])
+    np.testing.assert_allclose(blocks[2], [[2 / 3] * 3], atol=1e-6)
 
 
 # --- calibration -------------------------------------------------------------------------------

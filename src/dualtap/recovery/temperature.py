@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualtap.hopfield import as_fields
-from dualtap.metrics import field_blocks
+from dualtap.metrics.likelihoods import field_blocks
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
