@@ -25,7 +25,7 @@ from dualtap.metrics import match
 from dualtap.recovery.starts import random_students
 from dualtap.schemes import TAP
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.storage import PackedSpins
+from dualtap.spins.packed import PackedSpins
 from dualtap.theory import curie_weiss_magnetization
 
 SHARE = "One TAP iteration against the machine's own products, N=100,000 M=10,000"

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualtap as dt
-from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, blocks, builder, storage
+from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, blocks, builder
+from dualtap.spins import packed as storage
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.builder import Seen
-from dualtap.spins.storage import joined, spread
+from dualtap.spins.packed import joined
+from dualtap.spins.storage import spread
 
 
 def signs(shape, missing=0.0, seed=0):

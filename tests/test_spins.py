@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from dualtap.spins import Spins, as_spins
+from dualtap.spins import PackedSpins, Spins, as_spins
 
 PM = np.array([[1, -1, -1, 1], [-1, -1, 1, 1], [-1, 1, -1, 1]])
 ZO = (PM + 1) // 2
@@ -209,6 +209,14 @@ def test_missing_entries_do_not_make_a_spin_vary():
 def test_samples_that_differ_only_by_a_gap_are_not_duplicates():
     summary = as_spins([[1, -1, 1], [1, -1, None]]).summary
     assert summary.n_duplicates == 0
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_duplicates_are_found_whatever_the_padding(missing):
+    bits = np.array([[0b10100000], [0b10111111], [0b11000000]], dtype=np.uint8)
+    observed = np.array([[0b11100000], [0b11101010], [0b11100000]], dtype=np.uint8)
+    spins = PackedSpins(bits, observed if missing else None, 3, "0/1")
+    assert spins.summary.n_duplicates == 1
 
 
 def test_summary_says_everything():

@@ -1,7 +1,7 @@
 """The ``dualtap`` command: thin calls into the library.
 
-Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 bad usage or
-input.
+Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 bad usage or input,
+130 interrupted.
 """
 
 from __future__ import annotations

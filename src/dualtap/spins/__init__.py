@@ -12,7 +12,8 @@ from typing import Any
 from dualtap.spins.builder import SpinsBuilder
 from dualtap.spins.dask_arrays import dask_spins, is_dask_array
 from dualtap.spins.numbers import chunks
-from dualtap.spins.storage import CHUNK, DenseSpins, PackedSpins, Spins, SpinSummary
+from dualtap.spins.packed import PackedSpins
+from dualtap.spins.storage import CHUNK, DenseSpins, Spins, SpinSummary
 
 __all__ = ["DenseSpins", "PackedSpins", "SpinSummary", "Spins", "SpinsBuilder", "as_spins"]
 

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._threads import n_threads, parallel_map
-from dualtap.spins.storage import DenseSpins, PackedSpins, Spins, spread
+from dualtap.spins.packed import PackedSpins
+from dualtap.spins.storage import DenseSpins, Spins, spread
 
 F32 = NDArray[np.float32]
 Rows = NDArray[Any]

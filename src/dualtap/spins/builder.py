@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.spins.numbers import numbers, third_value
-from dualtap.spins.storage import DenseSpins, Encoding, PackedSpins, Spins
+from dualtap.spins.packed import PackedSpins
+from dualtap.spins.storage import DenseSpins, Encoding, Spins
 
 Mask = NDArray[np.bool_]
 

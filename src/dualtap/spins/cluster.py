@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from dualtap._namespace import is_foreign
 from dualtap.spins.blocks import F32, Add, Blocks, Rows
 from dualtap.spins.foreign import ForeignBlocks
-from dualtap.spins.storage import Encoding, PackedSpins, Reads, Spins, joined, spread
+from dualtap.spins.packed import PackedSpins, joined
+from dualtap.spins.storage import Encoding, Reads, Spins, spread
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from dualtap.spins.builder import Seen, SpinsBuilder
 from dualtap.spins.cluster import ClusterSpins
-from dualtap.spins.storage import PackedSpins, Spins, joined
+from dualtap.spins.packed import PackedSpins, joined
+from dualtap.spins.storage import Spins
 
 _LEAST_ENTRIES = 2**20
 """Spins of a chunk; smaller ones are put together."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.storage import DenseSpins, PackedSpins, Spins
+from dualtap.spins.packed import PackedSpins
+from dualtap.spins.storage import DenseSpins, Spins
 
 
 def words_of(spins: Spins, *, of_sites: bool) -> NDArray[np.uint64] | None:
