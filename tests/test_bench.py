@@ -134,6 +134,24 @@ def test_runs_are_interleaved_and_failures_are_told(fake, tmp_path):
     assert none.row("case")["marks"] == {}
 
 
+def test_what_is_not_timed_says_how_much_memory_it_takes(fake, tmp_path):
+    from benchmarks.against.contest import contest
+
+    (result,) = contest(
+        [contender("one", fake, tmp_path)],
+        {"n": 1},
+        [{"n": 10}, {"n": 20}, {"n": 30}],
+        lambda number, answer: {"sum": float(answer.sum()), "number": number},
+        1,
+        lambda n, note="": None,
+        n_untimed=1,
+    )
+    assert [marks["sum"] for marks in result.marks] == [20, 30]
+    assert [marks["number"] for marks in result.marks] == [1, 2]
+    assert len(result.seconds) == 2
+    assert result.peak_mb > 0
+
+
 def test_a_peer_that_fails_later_keeps_what_it_did(fake, tmp_path):
     from benchmarks.against.contest import contest
 

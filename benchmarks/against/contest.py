@@ -79,6 +79,7 @@ def contest(
     judge: Judge,
     threads: int,
     advance: Advance,
+    n_untimed: int = 0,
 ) -> list[Result]:
     """Ask everybody every request: all the first one, then all the second one, and so on.
 
@@ -93,6 +94,9 @@ def contest(
         Of every contender.
     advance : callable
         Told of every answer.
+    n_untimed : int
+        So many requests come first that show how much memory the work takes, and nothing else:
+        what grows on first use with the size of the data is not timed either.
 
     Returns
     -------
@@ -114,19 +118,22 @@ def contest(
         for number, request in enumerate(requests):
             for one, result, k in zip(contenders, results, range(len(results)), strict=True):
                 if not result.failure:
-                    _measure(peers[k], result, request, number, judge)
+                    _measure(peers[k], result, request, number, judge, number >= n_untimed)
                 advance(1, one.name)
     return results
 
 
-def _measure(peer: Peer, result: Result, request: Request, number: int, judge: Judge) -> None:
+def _measure(
+    peer: Peer, result: Result, request: Request, number: int, judge: Judge, timed: bool
+) -> None:
     try:
         answer = peer.ask(request)
     except PeerError as error:
         result.failure = str(error)
         return
-    with np.load(answer["answer"]) as file:
-        result.marks.append(judge(number, file["answer"]))
-    result.seconds.append(answer["seconds"])
+    if timed:
+        with np.load(answer["answer"]) as file:
+            result.marks.append(judge(number, file["answer"]))
+        result.seconds.append(answer["seconds"])
     if number == 0:  # a peak does not fall again, so only the first says what the work needs
         result.peak_mb, result.grown_mb = answer["peak_mb"], answer["grown_mb"]

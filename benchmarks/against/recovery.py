@@ -29,6 +29,7 @@ from dualtap._progress import Advance
 from dualtap.metrics import match
 
 THREADS = 1
+_UNTIMED = 1
 BLIND = "dualtap, nothing given"
 GIVEN = "dualtap, P given"
 TOLD_PEERS = (
@@ -86,7 +87,8 @@ where there are more samples than sites, which it does not allow. Bernoulli mixt
 best of 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135 as far as M/2, three starts of each.
 
 One thread; interleaved runs, every contender in a process of its own, the same files for all;
-stopped after {LIMIT:g} s. Where samples have {LARGE:,} entries or more, one seed less."""
+stopped after {LIMIT:g} s. A seed of every case comes first that is not timed. Where samples have
+{LARGE:,} entries or more, one seed less."""
 
 
 def contenders(limit: float = LIMIT) -> list[Contender]:
@@ -103,7 +105,7 @@ def contenders(limit: float = LIMIT) -> list[Contender]:
 
 def n_answers(runs: int, quick: bool) -> int:
     """Return how often the progress bar moves."""
-    return len(contenders()) * sum(n_seeds(case, runs) for case in _cases(quick))
+    return len(contenders()) * sum(_UNTIMED + n_seeds(case, runs) for case in _cases(quick))
 
 
 def n_seeds(case: Case, runs: int) -> int:
@@ -149,9 +151,10 @@ def measure_case(case: Case, runs: int, folder: Path, advance: Advance) -> Rows:
             "found": len(found),
         }
 
-    requests = [write(case, f"run-{run}", FIRST_SEED + run) for run in range(runs)]
+    seeds = range(FIRST_SEED - _UNTIMED, FIRST_SEED + runs)
+    requests = [write(case, f"run-{seed}", seed) for seed in seeds]
     warm_up = write(case.resized(300), "warm-up", 0)
-    results = contest(contenders(), warm_up, requests, judge, THREADS, advance)
+    results = contest(contenders(), warm_up, requests, judge, THREADS, advance, _UNTIMED)
     return [result.row(case_name(case)) for result in results]
 
 
