@@ -326,7 +326,7 @@ def test_every_peer_has_a_method_and_every_run_is_counted():
     small, large = recovery.CASES[0], recovery.CASES[-1]
     assert [recovery.n_seeds(small, runs) for runs in (1, 3)] == [1, 3]
     assert [recovery.n_seeds(large, runs) for runs in (1, 3)] == [1, 2]
-    assert recovery.n_answers(3, False) == 13 * (7 * 3 + 10 * 2)
+    assert recovery.n_answers(3, False) == 13 * (7 * (1 + 3) + 10 * (1 + 2))
 
 
 def test_tables_and_pictures_are_written(measured, tmp_path, capsys):
