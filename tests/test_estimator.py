@@ -698,16 +698,19 @@ def test_memory_is_that_of_the_data_and_one_round_of_students(start):
 
 
 def test_order_and_signs_do_not_depend_on_how_patterns_were_found():
-    label = np.array([2, 0, 1, 0, 1, 2, -1])
-    sign = np.array([-1, 1, -1, -1, -1, 1, 1])
-    order, signs = Assignment(label, sign, np.ones(7)).canonical(4)
+    label = np.array([2, 0, 1, 0, 1, 2])
+    sign = np.array([-1, 1, -1, -1, -1, 1])
+    order, signs = Assignment(label, sign, np.ones(6)).canonical(4)
     # As many samples each: by their first; the fourth pattern has none.
     np.testing.assert_array_equal(order, [2, 0, 1, 3])
     # Pattern 1 has its negative twice; 0 and 2 draw, and their first sample decides.
     np.testing.assert_array_equal(signs, [1, -1, -1, 1])
-    renamed = Assignment(label, sign, np.ones(7)).renamed(order)
-    np.testing.assert_array_equal(renamed.label, [0, 1, 2, 1, 2, 0, -1])
-    assert len(Assignment(np.full(3, -1), np.ones(3), np.zeros(3)).canonical(0)[0]) == 0
+    renamed = Assignment(label, sign, np.ones(6)).renamed(order)
+    np.testing.assert_array_equal(renamed.label, [0, 1, 2, 1, 2, 0])
+    none = Assignment(np.full(3, -1), np.ones(3), np.zeros(3))
+    order, signs = none.canonical(0)
+    assert len(order) == len(signs) == 0
+    np.testing.assert_array_equal(none.renamed(order).label, [-1, -1, -1])
 
 
 def test_patterns_come_in_the_order_of_their_samples():

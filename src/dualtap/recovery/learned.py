@@ -47,12 +47,14 @@ class Assignment(NamedTuple):
         Those with most samples come first, and of as many those whose first sample comes first.
         The sign of a pattern is that of most of its samples, or of the first if it is a draw.
         """
-        counts = np.bincount(self.label + 1, minlength=n_patterns + 1)[1:]
-        balance = np.bincount(self.label + 1, self.sign, minlength=n_patterns + 1)[1:]
-        first = np.full(n_patterns, len(self.label))
-        labels, places = np.unique(self.label, return_index=True)
-        first[labels[labels >= 0]] = places[labels >= 0]
-        of_first = np.append(self.sign, 1)[first]
+        if not n_patterns:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        n_samples = len(self.label)
+        counts = np.bincount(self.label, minlength=n_patterns)
+        balance = np.bincount(self.label, self.sign, minlength=n_patterns)
+        first = np.full(n_patterns, n_samples)
+        first[self.label[::-1]] = np.arange(n_samples)[::-1]  # of a label's places the last stays
+        of_first = np.where(counts > 0, self.sign[np.minimum(first, n_samples - 1)], 1)
         return np.lexsort((first, -counts)), np.where(balance == 0, of_first, np.sign(balance))
 
     def renamed(self, order: NDArray[np.int64]) -> Assignment:
@@ -62,17 +64,18 @@ class Assignment(NamedTuple):
         return self._replace(label=place[self.label])
 
 
-def _nearest_pattern(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float64]:
+def _nearest_pattern(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:
     return _nearest(S @ zeta.T)
 
 
-def _nearest(o: NDArray[np.float32]) -> NDArray[np.float64]:
+def _nearest(o: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the pattern of largest overlap with each sample, N times that, and if it is a tie."""
     size = np.abs(o)
     label = np.argmax(size, axis=1)
     chosen = np.take_along_axis(o, label[:, None], axis=1)
     tied = np.count_nonzero(size == np.abs(chosen), axis=1) > 1
-    return np.column_stack([label, chosen[:, 0], tied])
+    # Whole numbers below 2²⁴, exact in single precision: with millions of samples it counts.
+    return np.column_stack([label, chosen[:, 0], tied]).astype(np.float32)
 
 
 class LearnedPatterns(
@@ -291,7 +294,8 @@ class LearnedPatterns(
             nearest = blocks.map(partial(_nearest_pattern, zeta=zeta))
         chosen = nearest[:, 1] / blocks.n_observed
         sign = np.where(chosen < 0, -1, 1)
-        assignment = Assignment(nearest[:, 0].astype(np.int64), sign, np.abs(chosen))
+        label = nearest[:, 0].astype(np.int64)
+        assignment = Assignment(label, sign, np.abs(chosen, out=chosen))
         return assignment, bool(nearest[:, 2].any())
 
     def _learn_assignments(self, assignment: Assignment) -> None:

@@ -92,7 +92,9 @@ class Blocks:
         # As it is outside of any limit that callers set later.
         self._workers = n_threads() if workers is None else workers
         self._rows = _slices(self.n_samples, max(_ROWS, _ENTRIES // self.n_spins))
-        self.n_observed: NDArray[np.float64] = np.maximum(spins.n_observed, 1).astype(np.float64)
+        self.n_observed: NDArray[np.float64] = np.broadcast_to(float(self.n_spins), self.n_samples)
+        if not spins.complete:
+            self.n_observed = np.maximum(spins.n_observed, 1).astype(np.float64)
 
     @property
     def complete(self) -> bool:

@@ -134,7 +134,7 @@ class Spins(ABC):
     def n_observed(self) -> NDArray[np.int64]:
         """Entries with a value in each sample, shape (n_samples,)."""
         if self.complete:
-            return np.full(self.n_samples, self.n_spins)
+            return np.broadcast_to(self.n_spins, self.n_samples)
         return np.concatenate([np.count_nonzero(self.block(r), axis=1) for r in self.blocks()])
 
     def some(self, n_samples: int) -> Spins:
