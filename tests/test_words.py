@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualtap._kernels.overlaps import overlaps_of_bits, products_of_bits
-from dualtap.recovery import overlaps, spectrum
+from dualtap.recovery import overlaps, singular
 from dualtap.recovery.overlaps import overlaps_of, products_with
 from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder
 from dualtap.spins.blocks import Blocks
@@ -103,14 +103,14 @@ def test_counted_products_of_two_sets_are_products(n, m, n_bits, seed):
 @pytest.fixture
 def counted(monkeypatch):
     """Count bits from the first one on, and say how often."""
-    calls, count = [], spectrum._counted
+    calls, count = [], singular._counted
 
     def spy(*arguments):
         calls.append(arguments)
         return count(*arguments)
 
-    monkeypatch.setattr(spectrum, "_WORTH_COUNTING", 0)
-    monkeypatch.setattr(spectrum, "_counted", spy)
+    monkeypatch.setattr(singular, "_WORTH_COUNTING", 0)
+    monkeypatch.setattr(singular, "_counted", spy)
     return calls
 
 
@@ -122,7 +122,7 @@ def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatc
     tall = shape[1] <= shape[0]
     exact = exact.T @ exact if tall else exact @ exact.T
     blocks = Blocks(stored(S, kind))
-    G = spectrum._gram(blocks)
+    G = singular.gram_of(blocks)
     assert len(counted) == 1
     np.testing.assert_array_equal(G, exact)
     assert G.dtype == np.float32
@@ -130,8 +130,8 @@ def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatc
     assert (blocks.gram is G) == tall
     assert blocks.spins.reads.entries == S.size
     if tall or kind == "bytes":  # floats of packed samples are not at hand
-        monkeypatch.setattr(spectrum, "_WORTH_COUNTING", 2**60)
-        np.testing.assert_array_equal(spectrum._gram(Blocks(stored(S, kind))), exact)
+        monkeypatch.setattr(singular, "_WORTH_COUNTING", 2**60)
+        np.testing.assert_array_equal(singular.gram_of(Blocks(stored(S, kind))), exact)
         assert len(counted) == 1
 
 
@@ -142,14 +142,14 @@ def test_changed_samples_are_not_counted(shape, counted):
     changed = Blocks(DenseSpins(S, "-1/+1")).minus(t)
     exact = S.astype(float) - t
     exact = exact.T @ exact if shape[1] <= shape[0] else exact @ exact.T
-    np.testing.assert_allclose(spectrum._gram(changed), exact, atol=1e-3)
+    np.testing.assert_allclose(singular.gram_of(changed), exact, atol=1e-3)
     assert not counted
 
 
 def test_incomplete_samples_are_not_counted(counted):
     S = signs((60, 31))
     S[::3, ::2] = 0
-    G = spectrum._gram(Blocks(DenseSpins(S, "-1/+1")))
+    G = singular.gram_of(Blocks(DenseSpins(S, "-1/+1")))
     np.testing.assert_array_equal(G, S.T.astype(int) @ S.astype(int))
     assert not counted
 
