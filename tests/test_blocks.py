@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dualtap as dt
 from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, blocks, builder
-from dualtap.spins import packed as storage
+from dualtap.spins import packed as packed_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.builder import Seen
 from dualtap.spins.packed import joined
@@ -157,7 +157,7 @@ def test_a_tile_is_a_part_of_the_matrix(n_samples, n_spins, missing, data):
     np.testing.assert_array_equal(tile, S[rows, sites])
     memory = np.full((n_samples + 1, 9, 8), np.nan, dtype=np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage, "_AT_ONCE", 5)
+        patch.setattr(packed_spins, "_AT_ONCE", 5)
         for _ in range(2):  # what an earlier tile left there does not matter
             tile = packed(S).floats(rows, sites, memory)
             np.testing.assert_array_equal(tile, S[rows, sites])

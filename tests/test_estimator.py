@@ -705,8 +705,8 @@ def test_order_and_signs_do_not_depend_on_how_patterns_were_found():
     np.testing.assert_array_equal(order, [2, 0, 1, 3])
     # Pattern 1 has its negative twice; 0 and 2 draw, and their first sample decides.
     np.testing.assert_array_equal(signs, [1, -1, -1, 1])
-    renamed = Assignment(label, sign, np.ones(6)).renamed(order)
-    np.testing.assert_array_equal(renamed.label, [0, 1, 2, 1, 2, 0])
+    renamed = Assignment(np.append(label, -1), np.append(sign, 1), np.ones(7)).renamed(order)
+    np.testing.assert_array_equal(renamed.label, [0, 1, 2, 1, 2, 0, -1])
     none = Assignment(np.full(3, -1), np.ones(3), np.zeros(3))
     order, signs = none.canonical(0)
     assert len(order) == len(signs) == 0

@@ -39,7 +39,7 @@ class Part(NamedTuple):
 PARTS = {
     name: Part(part.measure, part.n_answers, part.tables, part.plot, runs)
     for name, part, runs in (
-        ("recovery", recovery, 3),
+        ("recovery", recovery, 4),
         ("couplings", couplings, 3),
         ("rbm", rbm, 5),
         ("sampling", sampling, 5),

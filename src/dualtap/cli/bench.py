@@ -30,7 +30,7 @@ def bench(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A smaller grid, one run of each: about two minutes.")
+        bool, typer.Option("--quick", help="A smaller grid, one run of each: a few minutes.")
     ] = False,
     runs: Annotated[
         int | None, typer.Option(help="Runs of every contender in every case.", min=1)
