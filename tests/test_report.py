@@ -480,6 +480,16 @@ def test_images_show_the_model_pixel_by_pixel(visit, digits):
 def test_the_keyboard_does_what_the_mouse_does(visit):
     page = visit("digits")
     focused = "document.activeElement.dataset.pattern"
+
+    def leave():
+        """Press Escape, and wait for the event that brings the focus back."""
+        page.evaluate(
+            """() => { window.left = new Promise((done) => document.querySelector('dialog')
+                .addEventListener('close', () => done(true), { once: true })); }"""
+        )
+        page.keyboard.press("Escape")
+        assert page.evaluate("() => window.left")
+
     page.locator(".card").first.focus()
     page.keyboard.press("ArrowRight")
     assert page.evaluate(focused) == "1"
@@ -489,12 +499,12 @@ def test_the_keyboard_does_what_the_mouse_does(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     assert page.locator("#pattern-title").inner_text() == "Pattern 2"
-    page.keyboard.press("Escape")
+    leave()
     assert not page.locator("dialog").is_visible()
     assert page.evaluate(focused) == "2"
     page.keyboard.press("Space")
     assert page.locator("dialog").is_visible()
-    page.keyboard.press("Escape")
+    leave()
     page.keyboard.press("End")
     assert page.evaluate(focused) == "7"
     page.keyboard.press("ArrowUp")
