@@ -7,6 +7,7 @@ P-vector with independent ±1 components, so independent component analysis undo
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +106,9 @@ def row_basis(V: NDArray[np.floating]) -> F32:
     return result
 
 
-def polish(z: F32, u: F32) -> F32:
+def polish(
+    z: F32, u: F32, nearest: Callable[[NDArray[np.floating]], F32] | None = None
+) -> F32:
     r"""Iterate :math:`\zeta \leftarrow \mathrm{sign}(\zeta\,\Pi)`, Π projecting onto the rows of u.
 
     Every step brings ζ deeper into the span, until it is the sign of its own projection.
@@ -121,13 +124,29 @@ def polish(z: F32, u: F32) -> F32:
     z = z.copy()
     moving = np.arange(len(z))
     for _ in range(_POLISH_ROUNDS):
-        turned = binary((z[moving] @ u.T) @ u)
+        turned = (nearest or binary)((z[moving] @ u.T) @ u)
         changed = (turned != z[moving]).any(axis=1)
         z[moving] = turned
         moving = moving[changed]
         if not len(moving):
             break
     return z
+
+
+def nearest_ternary(Y: NDArray[np.floating]) -> F32:
+    """Return the vectors of -1, 0 and +1 that make the smallest angles with the rows of Y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.rotate import nearest_ternary
+    >>> nearest_ternary(np.array([[0.9, -1.1, 0.1, 0.0]]))
+    array([[ 1., -1.,  0.,  0.]], dtype=float32)
+    """
+    size = np.sort(np.abs(Y), axis=1)[:, ::-1]
+    cosine = np.cumsum(size, axis=1) / np.sqrt(np.arange(1, Y.shape[1] + 1))
+    least = np.take_along_axis(size, np.argmax(cosine, axis=1)[:, None], axis=1)
+    return (np.sign(Y) * (np.abs(Y) >= least)).astype(np.float32)
 
 
 def depth(z: F32, u: F32) -> NDArray[np.float64]:
@@ -140,7 +159,8 @@ def depth(z: F32, u: F32) -> NDArray[np.float64]:
     >>> depth(np.ones((1, 4), np.float32), np.array([[0, 0, 0.6, 0.8]], dtype=np.float32)).round(2)
     array([0.49])
     """
-    share = np.square(z @ u.T).sum(axis=1, dtype=np.float64) / z.shape[1]
+    size = np.maximum(np.count_nonzero(z, axis=1), 1)
+    share = np.square(z @ u.T).sum(axis=1, dtype=np.float64) / size
     result: NDArray[np.float64] = share
     return result
 
@@ -209,7 +229,7 @@ def independent(pool: F32, order: NDArray[np.float64], most: int, new: float) ->
     n_spins = pool.shape[1]
     taken: list[int] = []
     directions = np.empty((0, n_spins), dtype=np.float32)
-    left = np.ones(len(pool))
+    left, size = np.ones(len(pool)), np.maximum(np.count_nonzero(pool, axis=1), 1)
     for k in np.argsort(-order, kind="stable"):
         if len(taken) == most:
             break
@@ -219,6 +239,6 @@ def independent(pool: F32, order: NDArray[np.float64], most: int, new: float) ->
         rest = pool[k] - (directions @ pool[k]) @ directions
         rest /= np.linalg.norm(rest)
         directions = np.vstack([directions, rest])
-        left -= np.square(pool @ rest) / n_spins
+        left -= np.square(pool @ rest) / size
     result: F32 = pool[taken]
     return result

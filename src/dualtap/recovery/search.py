@@ -30,23 +30,11 @@ _NEW = 0.5  # share of a vector that patterns found before must leave unexplaine
 _MOST_IN_VAIN = 2
 
 
-class Found(NamedTuple):
-    """Patterns found in a factor model."""
-
-    factors: Factors
-    """With the patterns as first rows of V."""
-    n_patterns: int
-    """Rows of V that are patterns."""
-
-
 def search(
     blocks: Blocks,
     factors: Factors,
     rng: np.random.Generator,
-    start: Start,
-    *,
-    one_by_one: bool = True,
-) -> Found:
+) -> F32:
     """Find the patterns of a factor model, as many as there are, the surest first.
 
     Candidates are the rotations of what no pattern explains yet to independent components, and
@@ -71,89 +59,25 @@ def search(
     """
     k, n_spins = factors.V.shape
     u = row_basis(factors.V)
-    at_once = _all_at_once(polish(candidates(blocks, u, factors.V[:0], rng, start), u), u)
+    at_once = all_at_once(polish(candidates(blocks, u, factors.V[:0], rng), u), u)
     if len(at_once):
-        return Found(factors._replace(V=at_once), len(at_once))
-    if not one_by_one:
-        return Found(factors, 0)
+        return at_once
     spurious = spurious_depth(k, n_spins, rng)
     Z = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0
     while len(Z) < k and in_vain <= _MOST_IN_VAIN:
         u = row_basis(factors.V)
-        pool = polish(candidates(blocks, u, Z, rng, start), u)
+        pool = polish(candidates(blocks, u, Z, rng), u)
         found = _deepest(pool, u, Z, len(u), spurious)
         in_vain = in_vain + 1 if len(found) == len(Z) else 0
         if len(found) == len(Z):
             continue
         factors = _refit(blocks, factors, found, u)
         Z = factors.V[: len(found)]
-    return Found(factors, len(Z))
-
-
-def at_first_sight(factors: Factors, rng: np.random.Generator) -> F32:
-    """Return the patterns if there is one for every dimension of the space, or none.
-
-    Looked for at samples far apart, each near a pattern of its own if samples cluster; if they do
-    not, by one rotation.
-
-    Parameters
-    ----------
-    factors : Factors
-    rng : Generator
-
-    Returns
-    -------
-    array of shape (k, n_spins) or (0, n_spins)
-    """
-    u = row_basis(factors.V)
-    found = _all_at_once(polish(far_apart(factors.X, factors.V), u), u)
-    if len(found) or len(u) > MOST_ROTATED:
-        return found
-    start = binary(unmixed(u, int(rng.integers(2**31))))
-    return _all_at_once(polish(start, u), u)
-
-
-def paying(found: Found, gain: Callable[[F32], float]) -> F32:
-    """Return the patterns, and after them states of samples that are worth a pattern each.
-
-    Where samples lie in states that mix several patterns not all can be told apart. What is left
-    of the space is looked at from samples far apart in it, the deepest first.
-
-    Parameters
-    ----------
-    found : Found
-    gain : callable
-        By how much patterns shorten the description of the data.
-    """
-    V, n = found.factors.V, found.n_patterns
-    Z = V[:n]
-    if n in (0, len(V)):
-        return Z
-    pool = far_apart(found.factors.X[:, n:], V[n:])
-    most = gain(Z)
-    for k in np.argsort(-depth(pool, row_basis(V)), kind="stable"):
-        if 1 - depth(pool[k : k + 1], row_basis(Z))[0] <= _STILL_NEW:
-            continue
-        more = np.concatenate([Z, pool[k : k + 1]])
-        value = gain(more)
-        if value > most:
-            Z, most = more, value
     return Z
 
 
-def fill(found: Found, Z: F32, n_patterns: int, rng: np.random.Generator) -> F32:
-    """Return as many patterns as asked for; the unsure ones come last."""
-    V = found.factors.V
-    rest = V[found.n_patterns :]
-    if not len(rest):
-        return V
-    pool = binary(np.concatenate([unmixed(row_basis(rest), int(rng.integers(2**31))), rest]))
-    order = np.concatenate([np.full(len(Z), 2.0), depth(pool, row_basis(V))])
-    return independent(np.concatenate([Z, pool]), order, n_patterns, new=0.05)
-
-
-def _all_at_once(pool: F32, u: F32) -> F32:
+def all_at_once(pool: F32, u: F32) -> F32:
     """Return a vector of the pool for every dimension, if these are equally deep; else none."""
     d = depth(pool, u)
     found = independent(pool, d, len(u), _STILL_NEW)

@@ -55,6 +55,7 @@ def spectrum(
     rng: np.random.Generator,
     n_least: int = 1,
     variance: F32 | None = None,
+    n_removed: int = 0,
 ) -> Spectrum:
     """Return the singular directions of the samples that stand out of noise.
 
@@ -87,16 +88,16 @@ def spectrum(
     shape = S.n_samples, S.n_spins
     total = S.sum_of_squares()
     if is_small(S):
-        values, vectors = _of_gram(S, total, n_least, rng)
+        values, vectors = _of_gram(S, total, n_least, rng, n_removed)
     else:
         rank, most = min(max(_FIRST_RANK, n_least), min(shape)), min(shape)
         space = grown(S, None, rank, rng)
         values, vectors = ritz(space, rank)
-        while count_signals(deviates(values, total, *shape)) == len(values) < most:
+        while count_signals(deviates(values, total, *shape, n_removed)) == len(values) < most:
             # What is found stays: only as many directions again are iterated.
             space, rank = grown(S, space, rank, rng), min(2 * rank, most)
             values, vectors = ritz(space, rank)
-    t = deviates(values, total, *shape)
+    t = deviates(values, total, *shape, n_removed)
     n_signal = count_signals(t)
     k = min(max(n_signal, n_least), len(values))
     vectors, coefficients = vectors[:k], None
@@ -108,7 +109,7 @@ def spectrum(
 
 
 def _of_gram(
-    S: Blocks, total: float, n_least: int, rng: np.random.Generator
+    S: Blocks, total: float, n_least: int, rng: np.random.Generator, n_removed: int
 ) -> tuple[NDArray[np.float64], F32]:
     """Return leading squared singular values beyond the signals, and vectors of the shorter side.
 
@@ -119,7 +120,7 @@ def _of_gram(
     k = max(_FIRST_VALUES, n_least + 2)
     while True:
         values, U = leading_of(G, k, rng)
-        t = deviates(values, total, *shape)
+        t = deviates(values, total, *shape, n_removed)
         seen = count_signals(t) < len(values) or len(values) == len(G)
         # What follows is too small to be patterns, or is not asked for and might be noise.
         small = likely_rank(values, t, *shape)[1]

@@ -115,7 +115,7 @@ def spectral_student(
     return clipped
 
 
-def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: Start) -> F32:
+def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     """Return ±1 vectors near which patterns may be.
 
     Parameters
@@ -152,13 +152,11 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator, start: 
         rest = u - (u @ Q.T) @ Q
         rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
     parts: list[NDArray[np.floating]] = []
-    if start == "spectral" or (start == "auto" and len(rest) <= MOST_ROTATED):
+    if len(rest) <= MOST_ROTATED:
         contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
         parts += [unmixed(rest, int(rng.integers(2**31)), name) for name in contrasts]
-    if start == "samples" or (start == "auto" and (len(Z) or len(rest) > MOST_ROTATED)):
+    if len(Z) or len(rest) > MOST_ROTATED:
         parts.append(least_explained(blocks, Z, _n_tried(len(u)), rng) @ rest.T @ rest)
-    if start == "random":
-        parts.append(rng.standard_normal((_TRIES * len(u), len(rest))) @ rest)
     pool = np.concatenate(parts)
     return binary(pool)
 

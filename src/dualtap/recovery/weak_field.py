@@ -41,10 +41,9 @@ class WeakFieldPosterior:
     True
     """
 
-    def __init__(self, blocks: Blocks, fields: F32, n_patterns: int) -> None:
-        t = np.tanh(fields)
-        self._blocks = blocks.minus(t) if t.any() else blocks
-        self._tap = RankTAP(self._blocks, n_patterns, 1 - np.square(t), blocks.share)
+    def __init__(self, residual: Blocks, D: F32, n_patterns: int) -> None:
+        self._blocks = residual
+        self._tap = RankTAP(residual, n_patterns, D, residual.share)
 
     def means(self, Z: F32) -> F32:
         """Return the fixed point of TAP from patterns, shape (n_patterns, n_spins)."""

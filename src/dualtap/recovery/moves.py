@@ -1,0 +1,223 @@
+"""Changes of a model, each accepted if it makes the description shorter."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.recovery import calibration
+from dualtap.recovery.judge import F64, Features, Judge
+from dualtap.recovery.objective import description_length, pattern_costs, sizes_of
+from dualtap.recovery.refit import Fit, Parameters, counted, information, refit
+from dualtap.spins.blocks import F32
+
+
+class State(NamedTuple):
+    """A fitted model and its description length."""
+
+    fit: Fit
+    objective: float
+    """Description length of data and model, nats."""
+    K: F64
+    """Inverse information of the strengths."""
+    rho: F64
+    """How often the evidence for each pattern is counted."""
+
+
+def stated(judge: Judge, fit: Fit) -> State:
+    """Return a fit with its description length."""
+    K, rho = information(fit)
+    return State(fit, description_length(fit, judge, rho), K, rho)
+
+
+def null(judge: Judge) -> State:
+    """Return independent spins, fair or each with its own mean, whichever is shorter."""
+    none = np.empty((0, judge.n_spins), np.float32)
+    start = np.zeros(judge.n_spins)
+    free, fair = (
+        stated(judge, refit(judge, none, np.empty(0), start, Parameters(fields=fields)))
+        for fields in (True, False)
+    )
+    free = free._replace(objective=min(free.objective, _equal_fields_length(judge)))
+    return min(free, fair, key=lambda state: state.objective)
+
+
+def _equal_fields_length(judge: Judge) -> float:
+    """Return the description length of independent spins whose fields differ in sign only.
+
+    Without it, spins of equal means would look like samples of one pattern, all on its side.
+    """
+    up, n = judge.n_up, judge.n_observed
+    major = np.maximum(up, n - up).sum()
+    p = (major + 0.5) / (n.sum() + 1)
+    L = judge.weight * (major * np.log(p) + (n.sum() - major) * np.log1p(-p))
+    signs = float(pattern_costs(np.array([judge.n_spins]), judge.n_spins, judge.n_samples, np.ones(1))[0])
+    same = bool((2 * up >= n).all() or (2 * up <= n).all())
+    return float(-L + (np.log(2) if same else signs) + 0.5 * np.log(judge.n_samples))
+
+
+def with_patterns(judge: Judge, Z: F32, state: State, *, least: int = 0) -> State:
+    """Return the model with other patterns, without those that do not pay.
+
+    Patterns that were there keep their strengths to start with.
+
+    Parameters
+    ----------
+    judge : Judge
+    Z : array of shape (n_patterns, n_spins)
+    state : State
+        Where strengths and fields start.
+    least : int
+        Patterns to keep whatever they cost.
+    """
+    Z = distinct(Z)
+    g = _known_strengths(Z, state.fit)
+    starts = [(g, state.fit.b)]
+    while True:
+        # To second order is far off where spins are nearly determined.
+        likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
+        fit = refit(judge, Z, *likeliest, state.fit.parameters)
+        kept, predicted = paying(fit, judge, least)
+        if kept.all():
+            return stated(judge, fit)
+        Z, g = Z[kept], g[kept]
+        starts = [(g, state.fit.b), (predicted[kept], fit.b), (fit.g[kept], fit.b)]
+
+
+def paying(fit: Fit, judge: Judge, least: int = 0) -> tuple[NDArray[np.bool_], F64]:
+    r"""Return which patterns are worth their cost, and the strengths without the others.
+
+    Without pattern μ the log-likelihood falls by :math:`g_\mu^2 / 2 K_{\mu\mu}` and the strengths
+    of the others change by :math:`-K_{\cdot\mu} g_\mu / K_{\mu\mu}`, to second order; they are left
+    out one by one, the worst first.
+    """
+    K, rho = information(fit)
+    g, alive, sizes = fit.g.copy(), np.ones(len(fit.g), dtype=np.bool_), sizes_of(fit.Z)
+    number = 0.5 * np.log(judge.n_samples)
+    while alive.sum() > least:
+        rho = counted(K, fit.statistics.scores)
+        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, rho) + number
+        own = np.maximum(np.diag(K), 1e-300)
+        net = np.where(alive, np.square(g) / (2 * own) - costs, np.inf)
+        worst = int(np.argmin(net))
+        if net[worst] >= 0:
+            break
+        alive[worst] = False
+        g = g - K[:, worst] * (g[worst] / own[worst])
+        K = K - np.outer(K[:, worst], K[worst]) / own[worst]
+    return alive, g
+
+
+def distinct(Z: F32) -> F32:
+    """Return patterns without those that are nearly equal to an earlier one, up to sign."""
+    if not len(Z):
+        return Z
+    Z = Z[sizes_of(Z) > 1]
+    size = np.sqrt(sizes_of(Z))
+    cosine = np.abs(Z @ Z.T) / np.outer(size, size)
+    kept = [k for k in range(len(Z)) if not (cosine[k, :k] > calibration.SAME).any()]
+    # An earlier one that was itself left out must not take others with it.
+    return Z[kept] if len(kept) < len(Z) else Z
+
+
+def _known_strengths(Z: F32, fit: Fit) -> F64:
+    g = np.zeros(len(Z))
+    n = min(len(Z), len(fit.Z))
+    same = (Z[:n] == fit.Z[:n]).all(axis=1)
+    g[:n][same] = fit.g[:n][same]
+    if fit.parameters.tied:
+        g[:] = float(fit.g[0]) if len(fit.g) else 1.0
+    return g
+
+
+def simplest(judge: Judge, state: State) -> State:
+    """Return the model with one strength for all patterns or none of the fields, if shorter."""
+    for parameters in (
+        state.fit.parameters._replace(tied=True),
+        state.fit.parameters._replace(fields=False),
+        Parameters(tied=True, fields=False),
+    ):
+        if parameters == state.fit.parameters or not _worth_trying(state, parameters, judge):
+            continue
+        other = stated(judge, refit(judge, state.fit.Z, state.fit.g, state.fit.b, parameters))
+        if other.objective < state.objective:
+            state = other
+    return state
+
+
+def _worth_trying(state: State, parameters: Parameters, judge: Judge) -> bool:
+    """Say whether fewer numbers may do, to second order."""
+    fit = state.fit
+    if parameters.tied and not fit.parameters.tied:
+        if len(fit.g) < 2 or fit.g.min() <= 0 < fit.g.max():
+            return False
+        H = np.linalg.inv(state.K)
+        common = float((H @ fit.g).sum() / H.sum())
+        loss = 0.5 * float((fit.g - common) @ H @ (fit.g - common))
+        if loss > len(fit.g) * np.log(judge.n_samples):
+            return False
+    if not parameters.fields and fit.parameters.fields:
+        loss = 0.5 * float((np.square(fit.b) * fit.statistics.variance).sum())
+        return loss < len(fit.b) * np.log(judge.n_samples)
+    return True
+
+
+def enlarged(judge: Judge, state: State) -> State:
+    """Return the model with strengths of its own for each pattern, or fields, if shorter."""
+    fit = state.fit
+    wanted = fit.parameters
+    if not wanted.fields:
+        chi = np.mean(np.square(fit.statistics.residual) / np.maximum(fit.statistics.variance, 1e-3))
+        if chi > judge.weight * (1 + 3 * np.sqrt(2 / judge.n_spins)):
+            wanted = wanted._replace(fields=True)
+    if wanted.tied and len(fit.g) > 1:
+        gain = 0.5 * float(fit.statistics.slope @ state.K @ fit.statistics.slope)
+        if gain > 0.5 * np.log(judge.n_samples) * (len(fit.g) - 1):
+            wanted = wanted._replace(tied=False)
+    for parameters in {wanted, wanted._replace(tied=fit.parameters.tied)} - {fit.parameters}:
+        other = stated(judge, refit(judge, fit.Z, fit.g, fit.b, parameters))
+        if other.objective < state.objective:
+            state = other
+    return state
+
+
+def turned(judge: Judge, state: State) -> F32:
+    r"""Return the patterns with the bits that one Newton step per bit would change.
+
+    With :math:`A = \partial L / \partial \zeta_i` and :math:`c = \sum_a w_{ai} x_a^2`, changing an
+    entry by δ gains :math:`A\delta - \frac12 c \delta^2` and what its code saves. One entry changes
+    at every spin, the one that gains most.
+    """
+    fit = state.fit
+    if not len(fit.Z):
+        return fit.Z
+    A, c = _bit_derivatives(judge, fit)
+    Z = fit.Z
+    n = sizes_of(Z)[:, None]
+    N = judge.n_spins
+    entry = state.rho[:, None] * (np.log(np.maximum(N - n, 1) / (n + 1)) + np.log(2))
+    entry = np.where(n == N, 1e300, entry)  # a pattern without zeros stays so
+    best, value = np.zeros(Z.shape), Z.astype(np.float64)
+    for new in (-1.0, 0.0, 1.0):
+        delta = new - Z
+        saved = np.where(n == N, -1.0, 1.0) * entry * (np.abs(Z) - abs(new))
+        gain = A * delta - 0.5 * c * np.square(delta) + saved
+        value = np.where(gain > best, new, value)
+        best = np.maximum(best, gain)
+    first = np.argmax(best, axis=0)
+    only = np.arange(len(Z))[:, None] == first
+    return np.where(only & (best > calibration.TURNED), value, Z).astype(np.float32)
+
+
+def _bit_derivatives(judge: Judge, fit: Fit) -> tuple[F64, F64]:
+    A, c = np.zeros(fit.Z.shape), np.zeros(fit.Z.shape)
+    g = fit.g.astype(np.float32)
+    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+        X, own = Features(S, fit.Z).F * g, g / np.float32(judge.n_spins)
+        A += X.T @ R + (own * (R @ fit.Z.T)).T @ S
+        # What the spin adds to its own overlap is not in its field.
+        A -= 2 * fit.Z * np.outer(own, (R * S).sum(axis=0))
+        c += np.square(X).T @ W - 2 * fit.Z * ((X * own).T @ (W * S))
+    return judge.weight * A, judge.weight * np.maximum(c, 0)

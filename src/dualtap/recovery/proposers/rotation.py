@@ -1,0 +1,185 @@
+"""Rotations of the leading space of the samples, or of what a model leaves of them, to patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from dualtap.recovery import calibration
+from dualtap.recovery.factors import Factors
+from dualtap.recovery.refit import Fit
+from dualtap.recovery.judge import Features
+from dualtap.recovery.noise import balanced
+from dualtap.recovery.rotate import (
+    are_products,
+    binary,
+    nearest_ternary,
+    polish,
+    row_basis,
+    unmixed,
+)
+from dualtap.recovery.search import all_at_once, search
+from dualtap.recovery.space import likely_ranks, linear_space, pattern_space
+from dualtap.recovery.spectrum import Spectrum, spectrum
+from dualtap.recovery.starts import MOST_ROTATED, far_apart
+from dualtap.recovery.weak_field import WeakFieldPosterior
+from dualtap.spins.blocks import F32, Blocks
+
+_ROTATIONS = 6
+_SAME_ANSWER = 0.9
+_MOST_PAIRED = 40
+_VARIMAX_STEPS = 200
+
+
+def responds_linearly(whole: Spectrum, blocks: Blocks) -> bool:
+    """Say whether signals explain so little of the variance that tanh θ is nearly θ."""
+    excess = np.maximum(whole.values[: whole.n_signal] - whole.edge, 0)
+    return bool(excess.sum() < calibration.LINEAR * blocks.n_samples * blocks.n_spins)
+
+
+def clustered(
+    blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
+) -> Iterator[F32]:
+    """Yield patterns that show in the linear space, one for each of its dimensions.
+
+    Looked for at samples far apart, each near a pattern of its own if samples cluster; if they
+    do not, by one rotation.
+    """
+    ranks, settled = likely_ranks(whole, blocks.n_samples, blocks.n_spins)
+    for k in ranks if rank is None else [rank]:
+        factors = linear_space(blocks, whole, k)
+        u = row_basis(factors.V)
+        found = all_at_once(polish(far_apart(factors.X, factors.V), u), u)
+        if not len(found) and len(u) <= MOST_ROTATED:
+            found = all_at_once(polish(binary(unmixed(u, int(rng.integers(2**31)))), u), u)
+        if len(found) and (settled or (k <= _MOST_PAIRED and not are_products(found))):
+            yield found
+
+
+def rotated(
+    residual: Blocks, D: F32, vectors: F32, rng: np.random.Generator, most: int = _ROTATIONS
+) -> Iterator[F32]:
+    """Yield rotations of a space to ±1 vectors, each refined by TAP for all of them together.
+
+    Where spins respond linearly. Several are tried, until two agree.
+
+    Parameters
+    ----------
+    residual : Blocks
+        What the model leaves of the samples.
+    D : array of shape (n_spins,)
+        Variance of the residuals.
+    vectors : array of shape (k, n_spins)
+        Directions above the noise, of the residuals divided by the root of D.
+    rng : Generator
+    """
+    u = row_basis(vectors / np.sqrt(D))
+    refined = WeakFieldPosterior(residual, D, len(u))
+    starts: list[F32] = []
+    for rotation in range(most if len(u) > 1 else 1):
+        contrast = ("logcosh", "cube")[rotation % 2]
+        Z = binary(unmixed(u, int(rng.integers(2**31)), contrast))
+        if any(agree(Z, other) for other in starts):
+            return
+        m = refined.means(Z)
+        known = any(agree(m, other) for other in starts)
+        starts += [Z, m]
+        if known:
+            return
+        yield m
+
+
+def sparse(u: F32, rng: np.random.Generator) -> F32:
+    """Return vectors of -1, 0 and +1 near a space, some for each of its dimensions.
+
+    Rotations of the space, to simple structure (varimax) and to independent components, are
+    rounded, and polished within it.
+    """
+    scale = np.float32(np.sqrt(u.shape[1]))
+    starts = [varimax(scale * u), unmixed(u, int(rng.integers(2**31)), "cube")]
+    rounded = nearest_ternary(np.concatenate(starts))
+    return np.concatenate([rounded, polish(rounded, u, nearest_ternary)])
+
+
+def varimax(V: F32) -> F32:
+    r"""Return the rotation of the rows of V that makes their squared entries vary most.
+
+    Iterates :math:`R \leftarrow` the orthogonal part of :math:`V (Y^3 - Y \overline{Y^2})^\top`,
+    :math:`Y = R^\top V` (Kaiser 1958).
+    """
+    R, V = np.eye(len(V)), V.astype(np.float64)
+    for _ in range(_VARIMAX_STEPS):
+        Y = R.T @ V
+        A, s, B = np.linalg.svd(V @ (Y**3 - Y * np.mean(Y**2, axis=1, keepdims=True)).T)
+        new = A @ B
+        change = np.abs(new - R).max()
+        R = new
+        if change < 1e-4:
+            break
+    return (R.T @ V).astype(np.float32)
+
+
+def agree(a: F32, b: F32) -> bool:
+    """Say whether two answers have the same patterns, up to sign and order."""
+    overlap = np.abs(binary(a) @ binary(b).T) / a.shape[1]
+    return bool(overlap.max(axis=1).min() > _SAME_ANSWER)
+
+
+def straightened(
+    blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
+) -> F32:
+    """Return the patterns of a logistic factor model that leaves nothing but noise."""
+    factors = pattern_space(blocks, whole, rng, rank)
+    return search(blocks, factors, rng)
+
+
+class Residual(NamedTuple):
+    """What a model leaves of the samples."""
+
+    blocks: Blocks
+    variance: F32
+    """Mean over the samples, shape (n_spins,)."""
+    spectrum: Spectrum
+
+    @property
+    def n_signal(self) -> int:
+        """Directions above the noise edge, of spins that all have unit variance."""
+        s = self.spectrum
+        above = int(np.count_nonzero(s.values[: s.n_signal] > s.edge))
+        return min(above, max(len(self.variance) // calibration.DIMENSIONS, 1))
+
+
+def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int = 1) -> Residual:
+    """Return what a model leaves of the samples, and its directions above the noise."""
+    t = np.tanh(fit.b).astype(np.float32)
+    least = min(calibration.FEWEST_EVENTS / blocks.n_samples, 1)
+    D = np.maximum(1 - np.square(t), least).astype(np.float32)
+    if not len(fit.Z):
+        around = blocks.minus(t) if t.any() else blocks
+        return Residual(around, D, spectrum(around, rng, n_least, D if t.any() else None))
+    Z, g, b = fit.Z, fit.g, fit.b
+
+    def response(S: F32) -> F32:
+        return np.tanh(Features(S, Z).fields(g, b)) * np.square(S)
+
+    residual = blocks.changed(lambda S: S - response(S))
+    variance = blocks.changed(lambda S: np.square(S) - np.square(response(S)))
+    D = np.maximum(variance.sum(lambda S: S.sum(axis=0)) / blocks.n_samples, least)
+    left = spectrum(balanced(residual, variance), rng, n_least, n_removed=len(Z))
+    return Residual(residual, D.astype(np.float32), left)
+
+
+def rotations(left: Residual, rng: np.random.Generator) -> F32:
+    """Return ±1 and sparse vectors near the directions that a model leaves above the noise."""
+    k = left.n_signal
+    pool = [np.empty((0, len(left.variance)), np.float32)]
+    D = left.variance
+    for n in sorted({min(2 * 2**j, k) for j in range(k.bit_length())}) if k else ():
+        V = left.spectrum.vectors[:n]
+        pool.append(sparse(row_basis(V / np.sqrt(D)), rng))
+    if k:
+        V = left.spectrum.vectors[:k]
+        pool += [binary(m) for m in rotated(left.blocks, D, V, rng, 2)]
+    return np.concatenate(pool)

@@ -1,0 +1,212 @@
+r"""Students on the residual couplings: the paper's step, with a refit for its deflation.
+
+Along a new pattern ζ the log pseudo-likelihood rises by :math:`g\, \zeta^\top G \zeta / 2N`,
+:math:`G = R^\top S + S^\top R` without its diagonal, R what the model leaves of the samples S. A
+student starts at an eigenvector of G, or at a pair of spins, and goes over to the entries that gain
+most until they stay; entries that do not gain are 0, and G may also be followed downhill, to a
+repulsive pattern.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dualtap.recovery import calibration
+from dualtap.recovery.judge import F64, Features, Judge
+from dualtap.recovery.moves import State
+from dualtap.recovery.objective import pattern_costs, sizes_of
+from dualtap.recovery.refit import around_means, strength_precision
+from dualtap.spins.blocks import F32
+
+MOST_SPINS = 1200
+"""Spins beyond which no matrix of residual couplings is made."""
+_ITERATIONS = 6
+_WORK = 2**21
+_ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
+
+
+class ResidualCouplings(NamedTuple):
+    """What the model leaves, pair by pair."""
+
+    G: F64
+    """Slopes of L along single couplings, shape (n_spins, n_spins)."""
+    C: F64
+    """Covariance of the spins."""
+    w: F64
+    """Information on the field of each spin, shape (n_spins,)."""
+    pairs: F64
+    """What a coupling of two spins would gain, same shape as G."""
+
+
+def residual_couplings(judge: Judge, state: State) -> ResidualCouplings:
+    """Return the slopes along all couplings, in one pass."""
+    N, fit = judge.n_spins, state.fit
+    G, C, V, A = (np.zeros((N, N)) for _ in range(4))
+    mean = judge.mean.astype(np.float32)
+    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+        G += R.T @ S
+        centred = S - mean
+        C += centred.T @ centred
+        A += W.T @ S
+        V += W.T @ np.square(S)
+    G, A, V = judge.weight * (G + G.T), judge.weight * A, judge.weight * V
+    np.fill_diagonal(G, 0)
+    w = fit.statistics.variance + 1e-3 * float(fit.statistics.variance.mean()) + 1e-9
+    curvature = V - np.square(A) / w[:, None]
+    curvature = np.maximum(curvature + curvature.T, 1e-6)
+    return ResidualCouplings(G, C / len(judge.rows), w, np.square(G) / (2 * curvature))
+
+
+def students(judge: Judge, state: State) -> F32:
+    """Return vectors that students pass through."""
+    if judge.n_spins > MOST_SPINS:
+        return np.empty((0, judge.n_spins), np.float32)
+    return _pool(residual_couplings(judge, state), judge)
+
+
+def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
+    """Return every vector that students pass through."""
+    from dualtap._kernels.atoms import best_supports
+
+    Y, sign = _starts(couplings)
+    one = np.ones(judge.n_spins)
+    parts = []
+    for counted in (1.0, calibration.EVIDENCE_COUNTED):
+        sizes = np.arange(1, judge.n_spins + 1)
+        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, counted * one)
+        y, Z = Y, np.zeros_like(Y)
+        moving = np.arange(len(Y))
+        for _ in range(_ITERATIONS):
+            new = np.empty((len(moving), judge.n_spins))
+            best_supports(couplings.G, couplings.C, couplings.w, y, sign[moving], costs, new)
+            changed = (new != Z[moving]).any(axis=1)
+            Z[moving] = new
+            parts.append(new[changed])
+            moving = moving[changed]
+            if not len(moving):
+                break
+            y = sign[moving][:, None] * (Z[moving] @ couplings.G)
+    pool = np.concatenate([*parts, _pairs(couplings)[0]]).astype(np.float32)
+    pool = pool[sizes_of(pool) > 1]
+    first = np.argmax(pool != 0, axis=1)
+    pool *= pool[np.arange(len(pool)), first][:, None]
+    return np.unique(pool, axis=0)
+
+
+def _starts(couplings: ResidualCouplings) -> tuple[F64, F64]:
+    """Return orders of entries to start from, and the signs of the strengths."""
+    G, scale = couplings.G, np.sqrt(couplings.w)
+    U = np.linalg.eigh(G / np.outer(scale, scale))[1].T * scale
+    k = _n_students(len(U))
+    Z, sign = _pairs(couplings)
+    # Directions in which spins hardly vary are where repulsive patterns are.
+    flat = np.linalg.eigh(couplings.C + 1e-6 * np.eye(len(U)))[1].T[:k]
+    Y = np.concatenate([U[-k:], U[:k], flat, sign[:, None] * (Z @ G)])
+    return Y, np.concatenate([np.ones(k), -np.ones(2 * k), sign])
+
+
+def _n_students(n_spins: int) -> int:
+    """Return students of each kind: fewer where a step of one takes long."""
+    return min(calibration.STUDENTS, 2 + _WORK // n_spins**2, n_spins)
+
+
+def _pairs(couplings: ResidualCouplings) -> tuple[F64, F64]:
+    """Return the pairs of spins that gain most, as attractive and as repulsive patterns."""
+    i, j = np.triu_indices(len(couplings.G), 1)
+    top = np.argsort(-couplings.pairs[i, j], kind="stable")[: 2 * _n_students(len(couplings.G))]
+    i, j, rows = i[top], j[top], np.arange(len(top))
+    Z = np.zeros((len(top), len(couplings.G)))
+    Z[rows, i] = 1
+    Z[rows, j] = np.where(couplings.G[i, j] < 0, -1, 1)
+    other = Z.copy()
+    other[rows, j] *= -1
+    return np.concatenate([Z, other]), np.repeat([1.0, -1.0], len(top))
+
+
+def chosen(judge: Judge, state: State, pool: F32) -> F32:
+    """Return the vectors of a pool that pay beside those before them, to second order.
+
+    The slope along each and the curvature between all, with strengths and fields of the model
+    following, make L a quadratic form in their strengths; the one that gains most is taken, the
+    slopes of the others are what it leaves of them, and so on.
+    """
+    pool = _promising(judge, state, pool)
+    if not len(pool):
+        return pool
+    slope, H, scores = _joint_form(judge, state, pool)
+    sizes, number = sizes_of(pool), 0.5 * np.log(judge.n_samples)
+    most = calibration.MOST_ADDED
+    taken: list[int] = []
+    while len(taken) < most:
+        own = np.maximum(np.diag(H), 1e-300)
+        rho = np.clip(np.diag(scores) / own, 1, calibration.EVIDENCE_COUNTED)
+        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, rho) + number
+        net = np.square(slope) / (2 * own) - costs
+        net[taken] = -np.inf
+        best = int(np.argmax(net))
+        if net[best] <= 0:
+            break
+        taken.append(best)
+        slope = slope - H[:, best] * (slope[best] / own[best])
+        H = H - np.outer(H[:, best], H[best]) / own[best]
+    return pool[taken]
+
+
+def _promising(judge: Judge, state: State, pool: F32) -> F32:
+    """Return the vectors that gain most alone, no two of them alike."""
+    slope, curvature = np.zeros(len(pool)), np.zeros(len(pool))
+    mixed = np.zeros(pool.shape)
+    fit = state.fit
+    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+        features = Features(S, pool)
+        slope += features.scores(R, np.float32(0))[1]
+        mixed += features.mixed(W)
+        curvature += features.own_curvature(W)
+    alone = curvature.copy()
+    variance = fit.statistics.variance / judge.weight + 1e-3
+    if fit.parameters.fields:
+        curvature -= (np.square(mixed) / variance).sum(axis=1)
+    curvature += _ROUNDING * alone + strength_precision(pool) / judge.weight
+    one = np.ones(len(pool))
+    costs = pattern_costs(sizes_of(pool), judge.n_spins, judge.n_samples, one)
+    gain = judge.weight * np.square(slope) / (2 * curvature) - costs
+    order = np.argsort(-gain, kind="stable")
+    order = order[gain[order] > 0][: 8 * calibration.COMPARED]
+    return _unlike(pool[order], fit.Z)[: calibration.COMPARED]
+
+
+def _unlike(pool: F32, Z: F32) -> F32:
+    """Return vectors that are nearly equal neither to a pattern nor to an earlier one."""
+    size = np.sqrt(sizes_of(pool))
+    new = np.ones(len(pool), dtype=np.bool_)
+    if len(Z):
+        cosine = np.abs(pool @ Z.T) / np.outer(size, np.sqrt(sizes_of(Z)))
+        new = cosine.max(axis=1) <= calibration.SAME
+    pool, size = pool[new], size[new]
+    cosine = np.abs(pool @ pool.T) / np.outer(size, size)
+    kept: list[int] = []
+    for k in range(len(pool)):
+        if not (cosine[k, kept] > calibration.SAME).any():
+            kept.append(k)
+    return pool[kept]
+
+
+def _joint_form(judge: Judge, state: State, pool: F32) -> tuple[F64, F64, F64]:
+    """Return slopes, curvatures and scores of the pool, with the model's numbers following."""
+    fit, n = state.fit, len(state.fit.g)
+    Z = np.concatenate([fit.Z, pool])
+    g = np.concatenate([fit.g, np.zeros(len(pool))])
+    s, H = judge.statistics(Z, g, fit.b), judge.curvature(Z, g, fit.b)
+    if fit.parameters.fields:
+        s, H = around_means(s, H, judge.shift(Z))
+    H = H + np.diag(_ROUNDING * np.diag(H) + strength_precision(Z))
+    slope = s.slope
+    if fit.parameters.fields:
+        diagonal = s.variance + 1 / fit.spread
+        H = H - (s.mixed / diagonal) @ s.mixed.T
+        slope = slope - s.mixed @ ((s.residual - fit.mean_field / fit.spread) / diagonal)
+    if n:
+        H = H - H[:, :n] @ np.linalg.solve(H[:n, :n], H[:n])
+    return slope[n:], H[n:, n:], s.scores[n:, n:]

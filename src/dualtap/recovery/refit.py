@@ -1,0 +1,233 @@
+r"""Strengths and fields given the patterns: a concave problem, solved by Newton steps.
+
+The fields have a Gaussian prior of the variance v that they show, so that they shrink to nothing
+where the data do not need them; :math:`g_\mu n_\mu/N`, the largest field that a pattern with n
+entries makes, has a wide one, so that separable data keep finite answers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dualtap.recovery import calibration
+from dualtap.recovery.judge import F64, Judge, Statistics
+from dualtap.spins.blocks import F32
+
+_STEPS = 25
+_STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far
+_SETTLED = 2e-2  # nats for each strength
+_SLOW = 0.1  # share of the last rise, above which the curvature is computed again
+_EXACT = 1e-4
+_SMALLEST = 1e-9
+_ROUNDING = 1e-4  # of a curvature, which single precision and few entries may lose
+
+
+class Parameters(NamedTuple):
+    """What is fitted: a strength for each pattern or one for all, fields or none."""
+
+    tied: bool = False
+    fields: bool = True
+
+
+class Fit(NamedTuple):
+    """Patterns, with strengths and fields at the maximum of the pseudo-likelihood."""
+
+    Z: F32
+    g: F64
+    b: F64
+    L: float
+    """Log pseudo-likelihood of all samples, nats."""
+    parameters: Parameters
+    statistics: Statistics
+    """At fixed mean fields."""
+    curvature: F64
+    """-d²L/dg² near the maximum, shape (n_patterns, n_patterns)."""
+    mean_field: F64
+    """Fields at the mean overlaps, b + g A; b without fields, shape (n_spins,)."""
+    spread: float
+    """Variance v of the fields; 0 without fields."""
+
+    @property
+    def n_strengths(self) -> int:
+        """Strengths that were fitted."""
+        return min(len(self.g), 1) if self.parameters.tied else len(self.g)
+
+
+def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
+    """Return the fit of strengths and fields from a start.
+
+    Parameters
+    ----------
+    judge : Judge
+    Z : array of shape (n_patterns, n_spins)
+        -1, 0 or +1.
+    g : array of shape (n_patterns,)
+    b : array of shape (n_spins,)
+    parameters : Parameters
+    """
+    if not len(Z):
+        return _independent(judge, parameters)
+    if parameters.tied:
+        g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
+    if not parameters.fields:
+        b = np.zeros(judge.n_spins)
+    precision, A = strength_precision(Z), _shift(judge, Z, parameters)
+    judge.fill(Z, g, b)
+    now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
+    H, fresh, last = judge.curvature(Z, g, b), True, np.inf
+    for _ in range(_STEPS if parameters.fields or not parameters.tied else 0):
+        mean_field = b + g @ A
+        v = _spread(mean_field, now) if parameters.fields else 0.0
+        value = _penalised(now.L, g, mean_field, precision, v)
+        around, K = around_means(now, H, A)
+        dg, db = newton_step(
+            around, K, g, mean_field, precision + ridge * np.diag(H), v, parameters
+        )
+        new = judge.statistics(Z, g + dg, b + db - dg @ A)
+        risen = _penalised(new.L, g + dg, mean_field + db, precision, v) - value
+        if risen < 0:
+            if fresh:
+                ridge *= _STIFFER
+            if ridge > _STIFFEST:
+                break
+            if not fresh:
+                H, fresh = judge.curvature(Z, g, b), True
+            continue
+        slow = risen > _SLOW * last
+        g, b, now, ridge = g + dg, b + db - dg @ A, new, max(ridge / _STIFFER, _ROUNDING)
+        if risen < _SETTLED * (len(g) + 1):
+            break
+        last, fresh = risen, False
+        if slow:
+            H, fresh = judge.curvature(Z, g, b), True
+    around, H = around_means(now, H, A)
+    return Fit(Z, g, b, now.L, parameters, around, H, b + g @ A, v)
+
+
+def _shift(judge: Judge, Z: F32, parameters: Parameters) -> F64:
+    """Return what strengths add to the mean fields, which have the prior; nothing without."""
+    return judge.shift(Z) if parameters.fields else np.zeros(Z.shape)
+
+
+def around_means(s: Statistics, H: F64, A: F64) -> tuple[Statistics, F64]:
+    r"""Return derivatives at fixed mean fields :math:`b + g A` in place of fixed fields b.
+
+    A pattern is then no way to explain the means of the spins, which are the fields' to explain.
+    """
+    slope = s.slope - A @ s.residual
+    mixed = s.mixed - A * s.variance
+    cross = s.mixed @ A.T
+    return s._replace(slope=slope, mixed=mixed), H - cross - cross.T + (A * s.variance) @ A.T
+
+
+def _independent(judge: Judge, parameters: Parameters) -> Fit:
+    """Return independent spins, which need no pass: fair, or with the fields of their means."""
+    up, down = judge.n_up, judge.n_observed - judge.n_up
+    b, v = np.zeros(judge.n_spins), 0.0
+    for _ in range(_STEPS if parameters.fields else 0):
+        t = np.tanh(b)
+        variance = judge.weight * judge.n_observed * (1 - t * t)
+        v = max(float(np.mean(np.square(b) + 1 / (variance + 1))), _SMALLEST)
+        slope = judge.weight * (up - down - judge.n_observed * t) - b / v
+        step = np.clip(slope / (variance + 1 / v), -1, 1)
+        b = b + step
+        if np.abs(step).max() < _EXACT:
+            break
+    t = np.tanh(b)
+    L = -float(up @ np.logaddexp(0, -2 * b) + down @ np.logaddexp(0, 2 * b))
+    none = np.empty((0, judge.n_spins))
+    statistics = Statistics(
+        judge.weight * L,
+        judge.weight * (up - down - judge.n_observed * t),
+        judge.weight * judge.n_observed * (1 - t * t),
+        np.empty(0),
+        none,
+        np.empty((0, 0)),
+    )
+    parameters = parameters._replace(tied=False)
+    Z = none.astype(np.float32)
+    return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, np.empty((0, 0)), b, v)
+
+
+def strength_precision(Z: F32) -> F64:
+    """Return the inverse prior variance of the strengths."""
+    share = np.count_nonzero(Z, axis=1) / Z.shape[1]
+    result: F64 = np.square(share / calibration.LARGEST_FIELD)
+    return result
+
+
+def _spread(b: F64, s: Statistics) -> float:
+    """Return the variance that the fields show, with what is not known of each."""
+    v = float(np.mean(np.square(b)))
+    return v + float(np.mean(1 / (s.variance + 1 / max(v, 1e-2))))
+
+
+def _penalised(L: float, g: F64, b: F64, precision: F64, v: float) -> float:
+    fields = float(np.square(b).sum()) / v if v else 0.0
+    return L - 0.5 * (float(precision @ np.square(g)) + fields)
+
+
+def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
+    """Return the one strength that makes the data likeliest, without fields."""
+    none = np.zeros(judge.n_spins)
+    for most in (calibration.CURVATURE_ENTRIES, None):  # a few samples first
+        low, high = 0.0, np.inf
+        for _ in range(_STEPS):
+            now = judge.common(Z, beta, none, most)
+            low, high = (beta, high) if now.slope > 0 else (low, beta)
+            new = beta + now.slope / max(now.curvature, _SMALLEST)
+            new = min(new, 2 * beta + 1, calibration.LARGEST_FIELD * 5)
+            new = new if low < new < high else (low + min(high, 2 * low + 1)) / 2
+            settled = abs(new - beta) < _EXACT * (beta + 1e-3)
+            beta = new
+            if settled:
+                break
+    return beta
+
+
+def newton_step(
+    s: Statistics, H: F64, g: F64, b: F64, precision: F64, v: float, parameters: Parameters
+) -> tuple[F64, F64]:
+    """Return the Newton step of strengths and fields; the fields are eliminated first."""
+    H = H + np.diag(precision)
+    slope, mixed = s.slope - precision * g, s.mixed
+    tied = parameters.tied and len(g) > 0
+    if tied:
+        H, slope, mixed = H.sum(keepdims=True), slope.sum(keepdims=True), mixed.sum(0)[None]
+    if parameters.fields:
+        residual, diagonal = s.residual - b / v, s.variance + 1 / v
+        H = H - (mixed / diagonal) @ mixed.T
+        slope = slope - mixed @ (residual / diagonal)
+    dg = slope
+    if len(g):
+        dg = np.linalg.solve(H, slope)
+    db = (residual - dg @ mixed) / diagonal if parameters.fields else np.zeros_like(b)
+    return (np.repeat(dg, len(g)) if tied else dg), db
+
+
+def information(fit: Fit) -> tuple[F64, F64]:
+    r"""Return the inverse information K of the strengths, and how often evidence is counted.
+
+    The pseudo-likelihood sees a pair of spins from both ends, so that evidence for a weak pattern
+    counts twice: :math:`\rho = (K \Sigma K)_{\mu\mu} / K_{\mu\mu}`, Σ the second moment of the
+    slopes of single samples. It lies between 1, independent entries, and 2, weak couplings.
+    """
+    P = len(fit.g)
+    if not P:
+        return np.empty((0, 0)), np.empty(0)
+    s, H = fit.statistics, fit.curvature
+    H = H + np.diag(strength_precision(fit.Z) + _ROUNDING * np.diag(H))
+    if fit.parameters.fields:
+        H = H - (s.mixed / (s.variance + 1 / fit.spread)) @ s.mixed.T
+    K = np.linalg.inv(H)
+    return K, counted(K, s.scores)
+
+
+def counted(K: F64, scores: F64) -> F64:
+    """Return how often evidence for each strength is counted."""
+    own = np.maximum(np.diag(K), 1e-300)
+    ratio = np.einsum("ij,jk,ki->i", K, scores, K) / own
+    result: F64 = np.clip(ratio, 1, calibration.EVIDENCE_COUNTED)
+    return result
