@@ -120,6 +120,18 @@ def test_npz_keeps_the_fields_of_the_teacher(tmp_path):
     np.testing.assert_array_equal(read_samples(path).teacher.fields, fields)
 
 
+@pytest.mark.parametrize("beta", [1.5, None])
+def test_npz_keeps_strengths_and_zeros_of_the_teacher(tmp_path, beta):
+    path = tmp_path / "data.npz"
+    zeta = dt.as_spins([[1, 1, 0, 0], [0, 1, 1, 1]], zero_is_missing=True)  # not a -1 in it
+    teacher = dt.HopfieldModel(zeta, beta, strengths=None if beta else [2.0, -0.5])
+    write_samples(path, teacher.sample(3, random_state=0), teacher=teacher)
+    found = read_samples(path).teacher
+    np.testing.assert_array_equal(found.patterns, zeta.values)
+    np.testing.assert_array_equal(found.strengths, teacher.strengths)
+    assert found.beta == teacher.beta
+
+
 def test_npz_with_one_array_of_any_name(tmp_path):
     path = tmp_path / "votes.npz"
     np.savez(path, votes=np.array([[0, 1], [1, 1]]))
