@@ -18,6 +18,7 @@ ROOMS = [
     "_validation",
     "_html",
     "couplings",
+    "local_fields",
     "_kernels",
     "_parameters",
     "_starts",
