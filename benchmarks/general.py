@@ -105,6 +105,7 @@ def trial(case: General, seed: int, n_spins: int = N_SPINS) -> Trial:
     blind = support(model.patterns_, teacher.patterns, model.strengths_)
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # Entries that the refinement sets to 0 are exactly 0 in m.
         refined = np.sign(refined_from(teacher.X, teacher.patterns, seed).m)
     off = np.abs(blind.strength / teacher.strengths - 1)
     return Trial(

@@ -30,6 +30,7 @@ N_STARTS = 5
 EM_STEPS = 300
 EM_GAIN = 1e-4  # nats per sample: EM stops when a step gains less
 REGULARIZATIONS = tuple(float(x) for x in np.logspace(1, -5, 13))
+TOLERANCE = 1e-7  # share of the loss by which a step of L-BFGS must lower it
 PATIENCE = 2  # values of λ in a row without a better score, after which smaller ones are not tried
 N_FOLDS = 5  # sizes and regularizations are chosen on a fifth of the training samples, ...
 FEW = 1000  # ... on each fifth in turn if there are fewer samples than this
@@ -159,7 +160,7 @@ def couplings_path(
     weights: Floats | None = None
     for value in regularizations:
         objective.regularization = value
-        weights = minimise(objective, weights).weights
+        weights = minimise(objective, weights, TOLERANCE).weights
         yield Couplings(weights[:-1].T, weights[-1])
 
 

@@ -48,8 +48,8 @@ their distance from 1. Quality: mean overlap with the patterns of a teacher, sha
 independent spins with 0 patterns, the smaller of precision and recall of planted assemblies,
 held-out log pseudo-likelihood per entry of real data, gain per entry over independent spins of
 random one-hot and genotype-like data. Listed are changes of quality above 0.002 (+ is better) and
-of the number of patterns. Time: of the whole suite, against the constants as they are (a noisy
-figure)."""
+of the number of patterns. Generalised teachers are drawn at N=300, P and M in proportion.
+Time: of the whole suite, against the constants as they are (a noisy figure)."""
 
 
 class Outcome(NamedTuple):
