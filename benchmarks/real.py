@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from benchmarks.harness import threads
-from dualtap import DualTAP, HopfieldRBM, datasets
+from dualtap import HopfieldPatterns, HopfieldRBM, datasets
 
 SIZES = {
     "digits": (1300, 497),
@@ -84,7 +84,7 @@ def _timed(fit: Callable[[], T]) -> tuple[T, float]:
 
 def _dual_tap(data: Split, seed: int, n_patterns: int | None) -> dict[str, Fit]:
     """Fit once, judge what the nearest pattern and what all overlaps together say."""
-    model, seconds = _timed(lambda: DualTAP(n_patterns, random_state=seed).fit(data.X))
+    model, seconds = _timed(lambda: HopfieldPatterns(n_patterns, random_state=seed).fit(data.X))
     name = "DualTAP, blind" if n_patterns is None else f"DualTAP, told {n_patterns}"
     together = 0.0
     if model.n_patterns_:
@@ -144,7 +144,9 @@ def trial(name: str, seed: int, sizes: tuple[int, int] | None = None) -> dict[st
     data = split(whole.X, whole.y, *(sizes or SIZES[name]), seed=seed)
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        DualTAP(random_state=0).fit(data.X[:200, :300])  # compiled before anything is timed
+        HopfieldPatterns(random_state=0).fit(
+            data.X[:200, :300]
+        )  # compiled before anything is timed
         blind = _dual_tap(data, seed, None)
         n_found = max(blind[OURS].size or 0, 1)
         return {

@@ -26,7 +26,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from benchmarks.harness import Contender, Row, compare, threads
 from benchmarks.peers import methods
-from dualtap import DualTAP, HopfieldModel
+from dualtap import DualTAP, HopfieldModel, HopfieldPatterns
 from dualtap.metrics import calibration, overlaps, pseudo_likelihood
 from dualtap.theory import metastable_temperature, paramagnetic_limit
 
@@ -161,7 +161,7 @@ def _fair(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
 
 
 def _given(data: Data, seed: int) -> Bits:
-    model = DualTAP(n_patterns=data.case.n_patterns, random_state=seed).fit(data.X)
+    model = HopfieldPatterns(n_patterns=data.case.n_patterns, random_state=seed).fit(data.X)
     patterns: Bits = model.patterns_
     return patterns
 
@@ -173,7 +173,7 @@ def _told(find: Callable[[Bits, int, int], Bits]) -> Callable[[Data, int], Bits]
 
 def _paper(data: Data, seed: int) -> Bits:
     case = data.case
-    model = DualTAP.paper(n_patterns=case.n_patterns, beta=case.beta, random_state=seed)
+    model = DualTAP(n_patterns=case.n_patterns, beta=case.beta, random_state=seed)
     patterns: Bits = model.fit(data.X).patterns_
     return patterns
 
@@ -245,7 +245,7 @@ def trial(
         _warm_up()
         data = draw(case, seed)
         start = time.perf_counter()
-        model = DualTAP(random_state=seed).fit(data.X)
+        model = HopfieldPatterns(random_state=seed).fit(data.X)
         seconds = time.perf_counter() - start
         others = {other: _timed(CONTENDERS[other], data, seed) for other in contenders}
         found = model.n_patterns_ > 0
@@ -270,7 +270,7 @@ def trial(
 def _warm_up() -> None:
     """Load compiled kernels once a process, before anything is timed."""
     data = draw(Case(2.0, 2, 20, n_spins=100), 0)
-    DualTAP(random_state=0).fit(data.X)
+    HopfieldPatterns(random_state=0).fit(data.X)
     for contender in CONTENDERS.values():
         contender(data, 0)
 
@@ -501,7 +501,7 @@ def n_found_in_noise(n_samples: int, seed: int, n_spins: int = N_SPINS) -> int:
     X = _fair(np.random.default_rng(seed), (n_samples, n_spins))
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return int(DualTAP(random_state=seed).fit(X).n_patterns_)
+        return int(HopfieldPatterns(random_state=seed).fit(X).n_patterns_)
 
 
 def speed(n_threads: int, runs: int) -> list[Row]:
@@ -510,7 +510,7 @@ def speed(n_threads: int, runs: int) -> list[Row]:
     return [
         row
         for name, contender in (
-            ("DualTAP.paper, β and P given", _paper),
+            ("DualTAP, β and P given", _paper),
             ("KMeans(20, n_init=10)", _told(methods.k_means)),
         )
         for row in compare(
@@ -556,7 +556,9 @@ def large(n_threads: int, runs: int, n_spins: int = 20_000, n_samples: int = 200
 
 def _blind(data: Data) -> Contender:
     return _found_by(
-        "dualtap, nothing given", lambda: DualTAP(random_state=0).fit(data.X).patterns_, data
+        "dualtap, nothing given",
+        lambda: HopfieldPatterns(random_state=0).fit(data.X).patterns_,
+        data,
     )
 
 

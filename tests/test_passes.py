@@ -15,7 +15,7 @@ from dualtap.recovery import singular
 from dualtap.recovery import spectrum as spectra
 from dualtap.recovery.noise import count_signals, deviates
 from dualtap.recovery.spectrum import spectrum
-from dualtap.recovery.starts import eigenpair_in_passes, spectral_student
+from dualtap.recovery.published.starts import eigenpair_in_passes, spectral_student
 from dualtap.spins import DenseSpins, PackedSpins, as_spins, blocks, builder
 from dualtap.spins.blocks import Blocks
 
