@@ -129,7 +129,7 @@ def test_products_of_the_published_algorithm_are_counted(name, X, spy, monkeypat
     assert model.n_passes_ == 1 + n_products + spy.entries / X.size
 
 
-@pytest.mark.parametrize("name", ["paper", "spectral deflation"])
+@pytest.mark.parametrize("name", ["published", "spectral"])
 def test_a_pass_unpacks_every_entry(name, X, packed, spy, monkeypatch):
     """Once, and twice where a pass is two products: there a tile is unpacked for each."""
     unpacked, floats = 0, PackedSpins.floats
@@ -320,7 +320,7 @@ def test_packed_samples_are_never_unpacked_whole(name, change, packed, monkeypat
     assert model.n_patterns_ == P
     assert 0 < most <= 64 * N
     assert max(values, default=0) <= 256
-    if model.beta is None:
+    if getattr(model, "beta", None) is None:
         assert values  # the spy sees what β is fitted to
 
 

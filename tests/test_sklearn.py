@@ -18,7 +18,7 @@ import dualtap as dt
 from dualtap import _validation
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.preprocessing import BinarizeSpins
-from dualtap.recovery import LearnedPatterns
+from dualtap.recovery.learned import LearnedPatterns
 
 GIVEN = dt.HopfieldPatterns(2, random_state=0)
 BLIND = dt.HopfieldPatterns(random_state=0)
@@ -232,7 +232,10 @@ def test_tags(estimator):
 
 
 @pytest.mark.parametrize(("library", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-@pytest.mark.parametrize(("estimator", "prefix"), [(GIVEN, "dualtap"), (RBM, "hopfieldrbm")])
+@pytest.mark.parametrize(
+    ("estimator", "prefix"),
+    [(GIVEN, "hopfieldpatterns"), (PUBLISHED, "dualtap"), (RBM, "hopfieldrbm")],
+)
 def test_transform_gives_frames(samples, library, frame, estimator, prefix):
     model = clone(estimator).fit(samples)
     overlaps = model.transform(samples)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, HopfieldPatterns, LearnedPatterns
-from dualtap.recovery.learned import UNCERTAIN
+from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.recovery.learned import UNCERTAIN, LearnedPatterns
 from dualtap.spins import Spins
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualtap._validation import image_shape
 from dualtap.plots._axes import axes_or_new, count_patterns
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import LearnedPatterns
+from dualtap.recovery.learned import LearnedPatterns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,8 +1,7 @@
 """From samples to patterns: all of them together, or one per round as published."""
 
 from dualtap.recovery.estimator import HopfieldPatterns
-from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.nearest import Assignment
 from dualtap.recovery.published import DualTAP, History
 
-__all__ = ["Assignment", "DualTAP", "History", "HopfieldPatterns", "LearnedPatterns"]
+__all__ = ["Assignment", "DualTAP", "History", "HopfieldPatterns"]

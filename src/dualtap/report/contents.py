@@ -13,8 +13,8 @@ from dualtap._files import stored_parameters
 from dualtap._summary import describe
 from dualtap.metrics import calibration, match
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, LearnedPatterns
-from dualtap.recovery.learned import UNCERTAIN
+from dualtap.recovery import DualTAP
+from dualtap.recovery.learned import UNCERTAIN, LearnedPatterns
 from dualtap.report.encode import packed, quantised
 from dualtap.report.labels import label_table
 from dualtap.report.material import Material

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._validation import image_shape
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, HopfieldPatterns, LearnedPatterns
+from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.recovery.learned import LearnedPatterns
 from dualtap.spins import Spins, as_spins
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM
