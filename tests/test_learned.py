@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
+import dualtap as dt
 from dualtap import HopfieldModel, HopfieldPatterns, as_spins
+from dualtap._summary import describe, headline
+from dualtap._terminal import print_result
+from dualtap.report.contents import contents
+from dualtap.report.material import checked
 from dualtap.spins import PackedSpins, builder
 
 
@@ -125,3 +130,26 @@ def test_a_fit_leaves_out_samples_without_an_observed_entry():
     assert model.weights_.sum() == pytest.approx(60 / 62)
     assert "samples per pattern: 20" in model.summary()
     assert np.isfinite(model._typical_overlaps).all()
+
+
+def test_what_is_shown_of_zeros_strengths_and_empty_samples(capsys, tmp_path):
+    model = made(PATTERNS, [0.5, 1.0, 2.0])
+    result = describe(model)
+    assert result["beta"] is None
+    assert (result["strengths"], result["support"]) == ([0.5, 1.0, 2.0], [4, 3, 6])
+    assert result["mean_confidence"] == [1, 1, 1]
+    assert result["unsure_bits"] == [0, 0, 0]
+    print_result(result, headline(result))
+    out = capsys.readouterr().out
+    assert out.startswith("3 patterns found\n")
+    assert "strength" in out
+    shown = contents(checked(made(PATTERNS, [1.0, 1.0, 1.0]), X))
+    assert [card["count"] for card in shown["patterns"]] == [4, 0, 0]  # the empty one left out
+    assert model.predict(X).tolist() == [0, 0, 0, 0, -1]
+    assert shown["patterns"][0]["nearest"][0]["n_different"] == 0
+    assert shown["confidence"]["bits"] == 13
+    same = made([[1, 1, 1, 1, 1, -1]], [2.0])
+    print_result(describe(same), "one")
+    assert "strength" not in capsys.readouterr().out
+    dt.save(model, tmp_path / "model.npz")
+    np.testing.assert_array_equal(dt.load(tmp_path / "model.npz").transform(X), model.transform(X))
