@@ -1,16 +1,38 @@
-"""Run the benchmarks: ``python -m benchmarks [speed] [claims] [rbm] [recovery] [real] [memory]``.
+"""Run the benchmarks: ``python -m benchmarks NAME ...`` or ``python -m benchmarks NAME OPTIONS``.
 
-Also ``peers``, ``scaling``, ``cluster``, and ``scaling-paper``, which takes half an hour. All of
-them but the last when none is named.
+Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
+these when none is given. Only by name: ``real`` and ``structure``, which need ``--data DIR``,
+``sensitivity``, and ``scaling-paper``, which takes half an hour. ``python -m benchmarks recovery
+--help`` lists the options of one.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
-from benchmarks import against, claims, cluster, memory, rbm, real, recovery, scaling, speed
+from benchmarks import (
+    against,
+    claims,
+    cluster,
+    fits,
+    general,
+    memory,
+    nulls,
+    rbm,
+    real,
+    recovery,
+    recovery_speed,
+    recovery_tables,
+    scaling,
+    sensitivity,
+    speed,
+    structure,
+)
 from benchmarks.harness import Row, as_rows, markdown, write
+from benchmarks.recovery_cases import FIRST_SEED
 
 
 def _speed() -> None:
@@ -33,17 +55,32 @@ def _rbm() -> None:
     _publish("rbm-learning", "N=1000 P=10 β=2 N_h=15, five seeds", rbm.paper_case())
 
 
-def _recovery() -> None:
-    trials = recovery.measure()
-    _publish("recovery", recovery.ACCURACY, recovery.accuracy(trials))
-    _publish("recovery-likelihood", recovery.LIKELIHOOD, recovery.likelihood(trials))
-    _publish("recovery-noise", recovery.NOISE, recovery.noise())
-    rows = [*_each_thread_count((recovery.speed, 11)), *recovery.large(2, 3)]
-    _publish("recovery-speed", "Speed of recovery, nothing given, against peers", as_rows(rows))
-
-
-def _real() -> None:
-    _publish("real", real.TITLE, real.table())
+def _recovery(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser("python -m benchmarks recovery", description=recovery.__doc__)
+    parser.add_argument(
+        "--cases", nargs="+", metavar="TEXT", help="names of cases or parts of them"
+    )
+    parser.add_argument("--seeds", type=int, help="number of seeds per case")
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--only", choices=("ours",), help="leave out peers")
+    parser.add_argument("--old", type=Path, metavar="SRC", help="source of an earlier version")
+    options = parser.parse_args(arguments)
+    cases = None if options.cases is None else recovery.named(options.cases)
+    first, n_seeds = options.first_seed, options.seeds
+    seeds = None if n_seeds is None else range(first, first + n_seeds)
+    contenders = (recovery.GIVEN,) if options.only else tuple(recovery.CONTENDERS)
+    trials = recovery.measure(cases, seeds, contenders, old=options.old)
+    rows = recovery_tables.accuracy(trials)
+    lines = recovery_tables.losses(trials)
+    if cases is not None or n_seeds is not None or options.only:
+        print(markdown(rows), markdown(recovery_tables.likelihood(trials)), *lines, sep="\n")
+        return
+    _publish("recovery", recovery_tables.ACCURACY, rows)
+    print(*lines, sep="\n")
+    _publish("recovery-likelihood", recovery_tables.LIKELIHOOD, recovery_tables.likelihood(trials))
+    _publish("recovery-noise", recovery_tables.NOISE, recovery_tables.noise())
+    timed = [*_each_thread_count((recovery_speed.speed, 11)), *recovery_speed.large(2, 3)]
+    _publish("recovery-speed", "Speed of recovery, blind, against peers", as_rows(timed))
 
 
 def _memory() -> None:
@@ -81,26 +118,43 @@ def _publish(name: str, title: str, rows: list[dict[str, object]]) -> None:
     print(markdown(rows))
 
 
-BENCHMARKS = {
+PLAIN: dict[str, Callable[[], None]] = {
     "speed": _speed,
     "claims": _claims,
     "rbm": _rbm,
-    "recovery": _recovery,
-    "real": _real,
     "memory": _memory,
     "peers": _peers,
     "scaling": _scaling,
     "cluster": _cluster,
     "scaling-paper": _scaling_paper,
 }
+WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
+    "recovery": _recovery,
+    "general": general.run,
+    "nulls": nulls.run,
+    "fits": fits.run,
+    "real": real.run,
+    "structure": structure.run,
+    "sensitivity": sensitivity.run,
+}
+NOT_BY_DEFAULT = ("scaling-paper", "real", "structure", "sensitivity")
 
 
-def main(names: list[str]) -> None:
-    unknown = set(names) - set(BENCHMARKS)
+def main(arguments: list[str]) -> None:
+    known = (*PLAIN, *WITH_OPTIONS)
+    first_option = next((k for k, a in enumerate(arguments) if a.startswith("-")), len(arguments))
+    if arguments and arguments[0] in WITH_OPTIONS and first_option <= 1:
+        names, options = arguments[:1], arguments[1:]
+    else:
+        names, options = arguments, []
+    unknown = [name for name in names if name not in known]
     if unknown:
-        sys.exit(f"unknown benchmark: {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
-    for name in names or [name for name in BENCHMARKS if name != "scaling-paper"]:
-        BENCHMARKS[name]()
+        sys.exit(f"unknown benchmark: {', '.join(unknown)}; known: {', '.join(known)}")
+    for name in names or [name for name in known if name not in NOT_BY_DEFAULT]:
+        if name in PLAIN:
+            PLAIN[name]()
+        else:
+            WITH_OPTIONS[name](options)
 
 
 main(sys.argv[1:])

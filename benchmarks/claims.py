@@ -33,8 +33,8 @@ def retrieval() -> list[Claim]:
         for seed in SEEDS:
             teacher = HopfieldModel.random(1000, n_patterns, 2.0, random_state=seed)
             X = teacher.sample(n_samples, random_state=1000 + seed)
-            known = DualTAP.paper(n_patterns, beta=2.0, n_students=25, random_state=seed).fit(X)
-            blind = DualTAP.paper(beta=2.0, n_students=25, random_state=seed).fit(X)
+            known = DualTAP(n_patterns, beta=2.0, n_students=25, random_state=seed).fit(X)
+            blind = DualTAP(beta=2.0, n_students=25, random_state=seed).fit(X)
             given += match(known.patterns_, teacher.patterns).n_recovered(0.97) == n_patterns
             stopped += blind.n_patterns_ == n_patterns
         case = f"N=1000 P={n_patterns} β=2 M={n_samples} P'=25"
@@ -51,7 +51,7 @@ def coupling_errors() -> list[Claim]:
     for seed in SEEDS:
         teacher = HopfieldModel.random(1000, 20, 2.0, random_state=seed)
         X = teacher.sample(1000, random_state=1000 + seed)
-        model = DualTAP.paper(20, beta=2.0, random_state=seed).fit(X)
+        model = DualTAP(20, beta=2.0, random_state=seed).fit(X)
         error = coupling_error(model.magnetizations_, teacher.patterns)
         soft.append(error.relative)
         printed.append(error.printed)
@@ -60,7 +60,7 @@ def coupling_errors() -> list[Claim]:
     curves = []
     for n_samples in (100, 200, 500, 1000):
         X = teacher.sample(n_samples, random_state=7)
-        model = DualTAP.paper(20, beta=2.0, random_state=0).fit(X)
+        model = DualTAP(20, beta=2.0, random_state=0).fit(X)
         curves.append(model.history_.likelihood / n_samples)
     spread = np.max(np.ptp(curves, axis=0) / np.mean(curves, axis=0))
 
@@ -115,7 +115,7 @@ def _overlaps_of_one(beta: float, n_samples: int) -> tuple[float, float, float, 
     for seed in SEEDS:
         teacher = HopfieldModel.random(1000, 1, beta, random_state=seed)
         X = teacher.sample(n_samples, n_sweeps=200, random_state=1000 + seed)
-        model = DualTAP(1, beta, scheme="deflation", random_state=seed).fit(X)
+        model = DualTAP(1, beta, start="spectral", damping="auto", random_state=seed).fit(X)
         truth = teacher.patterns.astype(np.float32)
         ideal = solve(TAP(HebbianCouplings(X), beta), truth, damping="auto", tol=1e-5)
         results.append(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scaling import Size, drawn
-from dualtap import DualTAP
+from dualtap import HopfieldPatterns
 from dualtap.metrics import match
 from dualtap.spins import PackedSpins
 from dualtap.spins.blocks import Blocks
@@ -134,15 +134,15 @@ def _row(machine: Machine, what: Cost, measured: float) -> dict[str, object]:
 def fits(worker_counts: tuple[int, ...] = (1, 2, 4)) -> list[dict[str, object]]:
     """Time whole fits, in this process and on clusters, and compare what they find."""
     patterns, spins = drawn(SIZE)
-    DualTAP(random_state=0).fit(drawn(Size(2_000, 500, 5))[1])  # compiles
+    HopfieldPatterns(random_state=0).fit(drawn(Size(2_000, 500, 5))[1])  # compiles
     start = time.perf_counter()
-    here = DualTAP(random_state=0).fit(spins)
+    here = HopfieldPatterns(random_state=0).fit(spins)
     rows = [_fit_row("this process", here, here, patterns, time.perf_counter() - start)]
     for n_workers in worker_counts:
         with connected("local", n_workers) as client:
             there = _spread(client, spins, 4)  # the same chunks whatever the number of workers
             start = time.perf_counter()
-            model = DualTAP(random_state=0).fit(there)
+            model = HopfieldPatterns(random_state=0).fit(there)
             taken = time.perf_counter() - start
         where = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
         rows.append(_fit_row(where, model, here, patterns, taken))
@@ -150,7 +150,7 @@ def fits(worker_counts: tuple[int, ...] = (1, 2, 4)) -> list[dict[str, object]]:
 
 
 def _fit_row(
-    where: str, model: DualTAP, here: DualTAP, patterns: Any, taken: float
+    where: str, model: HopfieldPatterns, here: HopfieldPatterns, patterns: Any, taken: float
 ) -> dict[str, object]:
     return {
         "where": where,

@@ -238,7 +238,7 @@ def learning(seed: int, n_samples: int) -> dict[str, Any]:
     best = int(np.argmin(curve.error))
     values = stopped.singular_values_
     left = mode_errors(stopped.components_, modes)
-    tap = DualTAP.paper(10, beta=2.0, random_state=seed).fit(X)
+    tap = DualTAP(10, beta=2.0, random_state=seed).fit(X)
     found = match(stopped.patterns_, teacher.patterns)
     return {
         "M": n_samples,

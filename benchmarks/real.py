@@ -1,226 +1,233 @@
-"""Real data: digits, MNIST, blood cells; ours against k-means, a mixture and scikit-learn's RBM.
+"""Ten real data sets: how well every entry is predicted from the rest of its row.
 
-``python -m benchmarks real`` runs everything. One data set alone::
+``python -m benchmarks real --data DIR`` reads ``DIR/<set>.npz`` (X int8, ±1, 0 = missing) and
+scikit-learn's digits. What peers scored is kept in ``results/real-peers.json`` and reused; ours is
+fitted again by every run, or only where it is missing with ``--resume``::
 
-    from benchmarks import real
-    rows = real.table(["digits"], seeds=range(2))
+    python -m benchmarks real --data DIR --only ours --sets zoo spect --seeds 0 1
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
-from examples.comparison import (
-    Split,
-    fit_mixture,
-    fit_rbm,
-    independent_spins,
-    mixture_of_groups,
-    rbm_score,
-    spins,
-    split,
-    unit,
-)
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 
-from benchmarks.harness import threads
-from dualtap import DualTAP, HopfieldRBM, datasets
+from benchmarks.harness import RESULTS, markdown, threads, write
+from benchmarks.ours import counts, fitted, spread, with_gaps
+from benchmarks.real_peers import MIXTURE_SIZES, PEERS, REGULARIZATIONS, Peer
 
-SIZES = {
-    "digits": (1300, 497),
-    "digits, few": (100, 497),
-    "pbmc": (500, 200),
-    "mnist": (1000, 500),
-}
-"""Samples to fit and to judge; what stands before the comma names the data set."""
-N_SEEDS = 5
-N_TOLD = 10
-N_HIDDEN = 20
-RATES = (0.05, 0.1, 0.2)
-N_EPOCHS = 100
-OURS = "DualTAP, blind + k-means"
-T = TypeVar("T")
-
-TITLE = f"""Real data: groups and held-out likelihood
-
-Five splits, labels in equal proportions; mean ± standard deviation over the splits. Score: mean log
-pseudo-likelihood per spin, on samples no fit has seen, exact for every method; k-means is read as a
-mixture with smoothed means. ARI: adjusted Rand index with the labels, on the same samples.
-"Nearest": the pattern of greatest overlap, with its sign. "+ k-means": as many clusters as there
-are labels, by k-means on what ``transform`` returns. K: patterns, groups or hidden units; P is how
-many patterns blind DualTAP found on the same split. "ARI won", "score won": splits on which a
-method beats "{OURS}".
-
-DualTAP has its defaults; its rule for the number of patterns was written with these data in view.
-BernoulliRBM has the best of the rates {RATES} on a fifth of the training part,
-{N_EPOCHS} epochs each, choosing included in its time. HopfieldRBM has {N_HIDDEN} ±1 hidden units
-and fields because that did best of four variants on held-out digits of another split of the same
-data: on digits it is chosen with hindsight. Where K = labels, the number of labels is told. Of
-MNIST {SIZES["mnist"][0]} of 5000 pictures are fitted, in "digits, few" {SIZES["digits, few"][0]}.
-Seconds are medians, two splits side by side on one thread each."""
+SETS = (
+    "house_votes_1984",
+    "soybean",
+    "zoo",
+    "spect",
+    "senate",
+    "senate, transposed",
+    "digits",
+    "chess_endgame",
+    "mushroom",
+    "eysenck_questionnaire",
+)
+OURS = "ours"
+SEEDS = tuple(range(100, 105))  # nothing was tuned on these
+TRAINING = 0.7
+NEAR_MIXTURE, NEAR_PAIRWISE = 0.005, 0.02
+Spins = NDArray[np.int8]
 
 
-class Fit(NamedTuple):
-    """How one method did on one split."""
+class Score(TypedDict):
+    """One method on one split."""
 
-    ari: float
+    set: str
+    seed: int
+    method: str
     score: float
-    seconds: float = np.nan
-    size: int | None = None
-    """Patterns, groups or hidden units."""
+    seconds: float
+    size: int | None
+    regularization: float | None
 
 
-def _timed(fit: Callable[[], T]) -> tuple[T, float]:
-    start = time.perf_counter()
-    return fit(), time.perf_counter() - start
+TITLE = f"""Real data: held-out log pseudo-likelihood per observed entry
+
+Mean ± standard error over random splits of the samples, 70 % to fit and 30 % to score; every
+observed entry of a held-out sample is predicted from the rest of its row. Missing entries are left
+out. "ours" is HopfieldPatterns with default parameters. Site means: independent spins, smoothed by
+Laplace's rule. Mixture: Bernoulli mixture by EM, five starts, K of {MIXTURE_SIZES[0]} …
+{MIXTURE_SIZES[-1]}, scored exactly by leave-one-out responsibilities. Pairwise: pairwise Ising
+model with fields, L2-regularised maximum pseudo-likelihood, symmetric couplings,
+{len(REGULARIZATIONS)} values of λ from {REGULARIZATIONS[0]:g} to {REGULARIZATIONS[-1]:g}.
+Regressions: the same with couplings that need not be symmetric, which is one logistic regression
+per spin and not one model. K and λ are chosen inside the training part (five folds below 1000
+samples, one fifth above) by the same score, then fitted on all of it. Seconds are medians, choice
+included, two fits side by side on one thread each."""
 
 
-def _dual_tap(data: Split, seed: int, n_patterns: int | None) -> dict[str, Fit]:
-    """Fit once, judge what the nearest pattern and what all overlaps together say."""
-    model, seconds = _timed(lambda: DualTAP(n_patterns, random_state=seed).fit(data.X))
-    name = "DualTAP, blind" if n_patterns is None else f"DualTAP, told {n_patterns}"
-    together = 0.0
-    if model.n_patterns_:
-        together = data.k_means(model.transform(data.X), model.transform(data.X_test))
-    state = model.assign(data.X_test)
-    nearest = data.agreement(2 * state.label + (state.sign > 0))
-    rest = model.score(data.X_test), seconds, model.n_patterns_
-    return {f"{name}, nearest": Fit(nearest, *rest), f"{name} + k-means": Fit(together, *rest)}
-
-
-def _hopfield_rbm(data: Split, seed: int) -> Fit:
-    rbm = HopfieldRBM(N_HIDDEN, hidden="binary", fields=True, random_state=seed)
-    _, seconds = _timed(lambda: rbm.fit(data.X))
-    ari = data.k_means(rbm.transform(data.X), rbm.transform(data.X_test))
-    return Fit(ari, rbm.score(data.X_test), seconds, N_HIDDEN)
-
-
-def _k_means(data: Split, seed: int) -> Fit:
-    k_means = KMeans(data.n_groups, n_init=10, random_state=seed)
-    _, seconds = _timed(lambda: k_means.fit(spins(data.X)))
-    ari = data.agreement(k_means.predict(spins(data.X_test)))
-    score = mixture_of_groups(data.X, k_means.labels_).score(data.X_test)
-    return Fit(ari, score, seconds, data.n_groups)
-
-
-def _mixture(data: Split, seed: int, n_groups: int) -> Fit:
-    mixture, seconds = _timed(lambda: fit_mixture(data.X, n_groups, random_state=seed))
-    ari = data.agreement(mixture.predict(data.X_test))
-    return Fit(ari, mixture.score(data.X_test), seconds, n_groups)
-
-
-def _bernoulli_rbm(data: Split, n_hidden: int) -> Fit:
-    """Fit scikit-learn's machine; its seed is fixed, the data are not."""
-    rbm, seconds = _timed(lambda: fit_rbm(data.X, n_hidden, RATES, N_EPOCHS))
-    ari = data.k_means(rbm.transform(unit(data.X)), rbm.transform(unit(data.X_test)))
-    return Fit(ari, rbm_score(rbm, data.X_test), seconds, n_hidden)
-
-
-def trial(name: str, seed: int, sizes: tuple[int, int] | None = None) -> dict[str, Fit]:
-    """Judge every method on one split of a data set.
+def samples(name: str, folder: Path) -> Spins:
+    """Return a data set: ±1, 0 where an entry is missing.
 
     Parameters
     ----------
     name : str
-        A key of `SIZES`.
-    seed : int
-    sizes : tuple of int, optional
-        Samples to fit and to judge.
+        One of `SETS`, or any ``.npz`` file of the folder without its ending.
+    folder : Path
 
     Returns
     -------
-    dict of Fit
+    array of shape (n_samples, n_spins)
     """
-    whole = datasets.load(name.partition(",")[0])
-    if whole.y is None:
-        raise ValueError(f"data set {name!r} has no labels to compare with")
-    data = split(whole.X, whole.y, *(sizes or SIZES[name]), seed=seed)
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        return np.where(load_digits().data > 8, 1, -1).astype(np.int8)
+    stem, _, transposed = name.partition(",")
+    with np.load(folder / f"{stem}.npz", allow_pickle=False) as file:
+        X: Spins = file["X"]
+    return np.ascontiguousarray(X.T) if transposed else X
+
+
+def split(X: Spins, seed: int) -> tuple[Spins, Spins]:
+    """Return 70 % of the samples to fit and the others to score."""
+    order = np.random.default_rng(seed).permutation(len(X))
+    n_training = round(TRAINING * len(X))
+    return X[order[:n_training]], X[order[n_training:]]
+
+
+def measure(name: str, folder: Path, seed: int, method: str) -> Score:
+    """Fit one method on one split and score the held-out samples."""
+    training, held_out = split(samples(name, folder), seed)
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        DualTAP(random_state=0).fit(data.X[:200, :300])  # compiled before anything is timed
-        blind = _dual_tap(data, seed, None)
-        n_found = max(blind[OURS].size or 0, 1)
-        return {
-            **blind,
-            **_dual_tap(data, seed, N_TOLD),
-            "HopfieldRBM, ±1 hidden, fields, + k-means": _hopfield_rbm(data, seed),
-            "BernoulliRBM, K = P, + k-means": _bernoulli_rbm(data, n_found),
-            "Bernoulli mixture, K = P": _mixture(data, seed, n_found),
-            "Bernoulli mixture, K = labels": _mixture(data, seed, data.n_groups),
-            "k-means, K = labels": _k_means(data, seed),
-            "independent spins": Fit(np.nan, independent_spins(data.X).score(data.X_test)),
-        }
+        if method == OURS:
+            model, seconds = fitted(training, seed, steady=True)
+            peer = Peer(model, size=int(model.n_patterns_))
+            score = model.score(with_gaps(held_out))
+        else:
+            start = time.perf_counter()
+            peer = PEERS[method](training, seed)
+            seconds = time.perf_counter() - start
+            score = peer.model.score(held_out)
+    return Score(
+        set=name,
+        seed=seed,
+        method=method,
+        score=float(score),
+        seconds=round(seconds, 4),
+        size=peer.size,
+        regularization=peer.regularization,
+    )
 
 
-def table(
-    names: Iterable[str] = tuple(SIZES),
-    seeds: Iterable[int] = range(N_SEEDS),
-    sizes: tuple[int, int] | None = None,
-) -> list[dict[str, Any]]:
-    """Measure and return a row for each data set and method; two splits run at a time.
+class Store:
+    """Scores in a JSON file, one per (set, seed, method), written as they come."""
 
-    Parameters
-    ----------
-    names : iterable of str
-    seeds : iterable of int
-        One split each.
-    sizes : as in :func:`trial`
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        known: list[Score] = json.loads(path.read_text()) if path.exists() else []
+        self.scores = {_key(one): one for one in known}
 
-    Returns
-    -------
-    list of dict
-    """
-    seeds, rows = list(seeds), []
+    def add(self, score: Score) -> None:
+        """Keep a score, in place of an older one, and write the file."""
+        self.scores[_key(score)] = score
+        lines = ",\n".join(json.dumps(self.scores[key]) for key in sorted(self.scores))
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_text(f"[\n{lines}\n]\n")
+
+    def fill(self, jobs: Iterable[tuple[str, int, str]], folder: Path, again: bool) -> None:
+        """Measure what is missing, or everything ``again``, two at a time."""
+        wanted = [job for job in jobs if again or job not in self.scores]
+        calls = (delayed(measure)(name, folder, seed, method) for name, seed, method in wanted)
+        for done in Parallel(n_jobs=2, return_as="generator_unordered")(calls):
+            self.add(done)
+            print(
+                f"{done['set']}, seed {done['seed']}, {done['method']}: {done['score']:.4f}, "
+                f"{done['seconds']:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _key(score: Score) -> tuple[str, int, str]:
+    return score["set"], score["seed"], score["method"]
+
+
+def table(scores: list[Score], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one row per data set: scores of all methods, then sizes, then seconds."""
+    methods = [one for one in (OURS, *PEERS) if any(s["method"] == one for s in scores)]
+    rows = []
     for name in names:
-        fits = Parallel(n_jobs=2)(delayed(trial)(name, seed, sizes) for seed in seeds)
-        print(f"{name}: {len(seeds)} splits", file=sys.stderr, flush=True)
-        rows += [_row(name, method, fits) for method in fits[0]]
-    _say_where_we_lose(rows, len(seeds))
+        of = {m: [s for s in scores if s["set"] == name and s["method"] == m] for m in methods}
+        row: dict[str, Any] = {"data": name}
+        row |= {m: spread([s["score"] for s in of[m]]) for m in methods}
+        if OURS in methods:
+            row["patterns"] = counts(s["size"] for s in of[OURS])
+        row["K of the mixture"] = counts(s["size"] for s in of.get("mixture", []))
+        row |= {f"{m}, s": _median([s["seconds"] for s in of[m]]) for m in methods}
+        rows.append(row)
     return rows
 
 
-def _row(name: str, method: str, trials: list[dict[str, Fit]]) -> dict[str, Any]:
-    fits = [trial[method] for trial in trials]
-    sizes = [str(fit.size) for fit in fits if fit.size is not None]
-    seconds = float(np.median([fit.seconds for fit in fits]))
-    won = [
-        (fit.ari > trial[OURS].ari, fit.score > trial[OURS].score)
-        for fit, trial in zip(fits, trials, strict=True)
+def summary(scores: list[Score], names: Sequence[str]) -> list[str]:
+    """Return sentences: on how many sets ours keeps up with each peer."""
+
+    def means(method: str) -> dict[str, float]:
+        own = {
+            n: [s["score"] for s in scores if (s["set"], s["method"]) == (n, method)] for n in names
+        }
+        return {name: float(np.mean(values)) for name, values in own.items() if values}
+
+    ours = means(OURS)
+    if not ours:
+        return []
+    lines = []
+    for method, slack, text in (
+        ("mixture", NEAR_MIXTURE, f"at least the mixture - {NEAR_MIXTURE}"),
+        ("pairwise", NEAR_PAIRWISE, f"within {NEAR_PAIRWISE} of pairwise"),
+        ("regressions", NEAR_PAIRWISE, f"within {NEAR_PAIRWISE} of the regressions"),
+        ("site means", 0.0, "not below the site means"),
+    ):
+        peer = means(method)
+        both = [name for name in names if name in ours and name in peer]
+        short = [name for name in both if ours[name] < peer[name] - slack]
+        line = f"{text}: {len(both) - len(short)} of {len(both)} sets"
+        lines.append(line + (f" (not: {'; '.join(short)})" if short else ""))
+    return lines
+
+
+def _median(values: list[float]) -> str:
+    return f"{np.median(values):.2g}" if values else "–"
+
+
+def run(arguments: list[str]) -> None:
+    """Measure what is asked for, and write ``real.md`` if every set and seed is there."""
+    parser = argparse.ArgumentParser("python -m benchmarks real", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the .npz files")
+    parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET")
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="one split each")
+    parser.add_argument("--only", choices=(OURS, "peers"), help="fit these alone")
+    parser.add_argument("--resume", action="store_true", help="reuse finished fits of ours, too")
+    options = parser.parse_args(arguments)
+    stores = {"peers": Store(RESULTS / "real-peers.json"), OURS: Store(RESULTS / "real-ours.json")}
+    for kind, methods in (("peers", tuple(PEERS)), (OURS, (OURS,))):
+        if options.only in (None, kind):
+            jobs = [(n, seed, m) for n in options.sets for m in methods for seed in options.seeds]
+            stores[kind].fill(jobs, options.data, again=kind == OURS and not options.resume)
+    scores = [
+        one
+        for store in stores.values()
+        for one in store.scores.values()
+        if one["set"] in options.sets and one["seed"] in options.seeds
     ]
-    ari_won, score_won = (int(count) for count in np.sum(won, axis=0))
-    return {
-        "data": name,
-        "method": method,
-        "ARI": _spread(np.array([fit.ari for fit in fits])),
-        "score": _spread(np.array([fit.score for fit in fits])),
-        "K": ", ".join(sizes if len(set(sizes)) > 1 else sizes[:1]) or "–",
-        "seconds": "–" if np.isnan(seconds) else f"{seconds:.2g}",
-        "ARI won": ari_won,
-        "score won": score_won,
-    }
-
-
-def _say_where_we_lose(rows: list[dict[str, Any]], n_splits: int) -> None:
-    """Print what of others beats the blind fit on most of the splits."""
-    for row in rows:
-        if row["method"].startswith("DualTAP"):
-            continue
-        for measure in ("ARI", "score"):
-            won = row[f"{measure} won"]
-            if 2 * won > n_splits:
-                better = f"{row['data']}: {row['method']} has the better {measure}, {row[measure]}"
-                print(f"{better}, on {won} of {n_splits} splits", file=sys.stderr)
-
-
-def _spread(values: NDArray[np.float64]) -> str:
-    if np.isnan(values).any():
-        return "–"
-    spread = values.std(ddof=1) if len(values) > 1 else 0.0
-    return f"{values.mean():.3f} ± {spread:.3f}"
+    rows, lines = table(scores, options.sets), summary(scores, options.sets)
+    print(markdown(rows), *lines, sep="\n")
+    if lines and set(options.sets) == set(SETS) and set(options.seeds) == set(SEEDS):
+        write("real", "\n\n".join([TITLE, "Ours is " + "; ".join(lines) + "."]), rows)

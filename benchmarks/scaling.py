@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from benchmarks.memory import peak_of
 from benchmarks.rbm import PICTURES
-from dualtap import DualTAP
+from dualtap import HopfieldPatterns
 from dualtap.couplings import GramCouplings, HebbianCouplings
 from dualtap.io import write_samples
 from dualtap.metrics import match
-from dualtap.recovery.starts import random_students
+from dualtap.recovery.published.starts import random_students
 from dualtap.schemes import TAP
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.packed import PackedSpins
@@ -161,16 +161,16 @@ def _products(S: NDArray[np.float32], m: NDArray[np.float32]) -> dict[str, Calla
 
 def growth(series: dict[str, list[Size]] = SERIES, runs: int = 2) -> list[dict[str, Any]]:
     """Time blind fits over a decade of each size, the others fixed."""
-    DualTAP(random_state=0).fit(drawn(Size(2_000, 500, 5))[1])  # compiles
+    HopfieldPatterns(random_state=0).fit(drawn(Size(2_000, 500, 5))[1])  # compiles
     return [row for name, sizes in series.items() for row in _series(name, sizes, runs)]
 
 
 def _series(name: str, sizes: list[Size], runs: int) -> list[dict[str, Any]]:
     data = [drawn(size) for size in sizes]
-    fits: dict[Size, DualTAP] = {}
+    fits: dict[Size, HopfieldPatterns] = {}
 
     def fit(size: Size, spins: PackedSpins) -> None:
-        fits[size] = DualTAP(random_state=0).fit(spins)
+        fits[size] = HopfieldPatterns(random_state=0).fit(spins)
 
     tasks = {
         str(size): partial(fit, size, spins) for size, (_, spins) in zip(sizes, data, strict=True)
@@ -240,7 +240,9 @@ open(results, "w").write(json.dumps(told))
 """
 
 
-def large(model: str = "dt.DualTAP(random_state=0)", size: Size = WHOLE) -> list[dict[str, object]]:
+def large(
+    model: str = "dt.HopfieldPatterns(random_state=0)", size: Size = WHOLE
+) -> list[dict[str, object]]:
     """Fit a memory-mapped file in a process of its own; needs 1 GB of disk."""
     with tempfile.TemporaryDirectory() as folder:
         data, results, found = (Path(folder, name) for name in ("X.npy", "told.json", "found.npy"))
@@ -270,6 +272,6 @@ def large(model: str = "dt.DualTAP(random_state=0)", size: Size = WHOLE) -> list
 
 
 def paper() -> list[dict[str, object]]:
-    """Run the published algorithm on the same file, with ten students a round."""
+    """Run the published algorithm on the same file, with ten students per round."""
     options = "n_patterns=50, beta=2.0, n_students=10, random_state=0"
-    return large(f"dt.DualTAP.paper({options})")
+    return large(f"dt.DualTAP({options})")

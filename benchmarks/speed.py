@@ -56,7 +56,7 @@ def paper_algorithm(n_threads: int, runs: int) -> list[Row]:
         )
 
     def fitted() -> Any:
-        model = DualTAP.paper(20, beta=2.0, n_students=25, random_state=2)
+        model = DualTAP(20, beta=2.0, n_students=25, random_state=2)
         return model.fit(X).magnetizations_
 
     return compare(
@@ -78,7 +78,7 @@ def large() -> Row:
     X = teacher.sample(500, random_state=1)
     tracemalloc.start()
     start = time.perf_counter()
-    model = DualTAP.paper(50, beta=2.0, random_state=2).fit(X)
+    model = DualTAP(50, beta=2.0, random_state=2).fit(X)
     seconds = time.perf_counter() - start
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()

@@ -223,15 +223,16 @@ def towards_samples(model: Any, X: ArrayLike) -> Floats:
 def put_together(model: Any, X: ArrayLike, sample: ArrayLike, counts: list[int]) -> Floats:
     """Return the means of a sample's spins, each given all others, as patterns are added.
 
-    What a spin feels is b_i + β Σ_μ ζ_i^μ o_μ, its own share in the overlaps o left out. Their mean
-    over X makes the mean sample; how far the sample deviates from it, times ζ^μ, is what a pattern
-    adds. Those it leans on most come first.
+    The field of a spin is b_i + Σ_μ β_μ ζ_i^μ ζ^μ·s / N, its own share left out. Its mean over X
+    makes the mean sample; how far the sample deviates from it, times ζ^μ, is what a pattern adds.
+    Those it leans on most come first.
     """
-    Z, beta, mean = model.patterns_.astype(float), model.beta_, spins(X).mean(axis=0)
+    Z, mean = model.patterns_.astype(float), spins(X).mean(axis=0)
     N, turn = len(mean), spins(sample) - mean
-    felt = model.fields_ + beta * (Z.T @ (Z @ mean) - len(Z) * mean) / N
+    W = model.strengths_[:, None] * Z / N
+    felt = model.fields_ + (Z @ mean) @ W - (W * Z).sum(axis=0) * mean
     order = np.argsort(-np.abs(Z @ turn), kind="stable")
-    added = beta * (Z * (Z @ turn)[:, None] - turn) / N
+    added = W * ((Z @ turn)[:, None] - Z * turn)
     return np.array([np.tanh(felt + added[order[:count]].sum(axis=0)) for count in counts])
 
 
@@ -270,7 +271,7 @@ def draw_groups(ax: Any, labels: ArrayLike, groups: ArrayLike, names: Any, title
 def draw_results(figure: Any, results: list[Result]) -> None:
     """Draw both figures of every method as bars, ours in colour; the last method is the floor."""
     methods = [result.method for result in results]
-    colours = ["tab:red" if "DualTAP" in m or "Hopfield" in m else "0.7" for m in methods]
+    colours = ["tab:red" if "Hopfield" in m else "0.7" for m in methods]
     floor = results[-1].score
     left, right = figure.subplots(1, 2, sharey=True)
     for ax, lengths, texts, title in (

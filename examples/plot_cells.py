@@ -25,7 +25,7 @@ data = split(cells.X, cells.y, n_train=500, n_test=200)
 # --------
 # Nothing is told. Fields take how often each gene is seen, patterns what genes do together.
 
-model = dt.DualTAP(random_state=0).fit(data.X)
+model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
 
 # %%
@@ -53,7 +53,7 @@ for column in overlap.T:
 # patterns do, and a mixture of them is the best of all at foretelling a gene.
 
 results = [
-    ours("DualTAP", model, data),
+    ours("HopfieldPatterns", model, data),
     *others(data, model.n_patterns_, (0.05, 0.1)),
 ]
 print(as_table(results))

@@ -37,7 +37,7 @@ data = split(digits.X, digits.y, n_train=1300, n_test=497)
 # Nothing is told. Fields take the means of the pixels, and there are as many patterns as pay for
 # themselves: one more would cost more words than it saves in describing the samples.
 
-model = dt.DualTAP(random_state=0).fit(data.X)
+model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
 
 # %%
@@ -71,8 +71,8 @@ state = 2 * nearest.label + (nearest.sign > 0)
 
 rbm = dt.HopfieldRBM(20, hidden="binary", fields=True, random_state=0).fit(data.X)
 results = [
-    Result("DualTAP, nearest pattern", data.agreement(state), np.nan),
-    ours("DualTAP", model, data),
+    Result("HopfieldPatterns, nearest pattern", data.agreement(state), np.nan),
+    ours("HopfieldPatterns", model, data),
     ours("HopfieldRBM", rbm, data),
     *others(data, model.n_patterns_, (0.05, 0.1)),
 ]

@@ -35,7 +35,7 @@ data = split(mnist.X, mnist.y, n_train=600, n_test=200)
 # patterns, and no law of noise ends its spectrum. So patterns are added as long as they pay for
 # themselves. More samples can pay for more of them.
 
-model = dt.DualTAP(random_state=0).fit(data.X)
+model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
 
 # %%
@@ -59,7 +59,7 @@ rows = [
 # there are patterns, and the better of two learning rates on a fifth of the digits; k-means and the
 # mixture are told that there are ten classes.
 
-results = [ours("DualTAP", model, data), *others(data, model.n_patterns_, (0.1, 0.2))]
+results = [ours("HopfieldPatterns", model, data), *others(data, model.n_patterns_, (0.1, 0.2))]
 print(as_table(results))
 
 # %%

@@ -48,8 +48,8 @@ def limit(beta, n_samples):
 # %%
 # The students
 # ------------
-# ``DualTAP`` is told nothing; k-means and ``BernoulliRBM`` are told that there are ten patterns.
-# Each true pattern is compared with the nearest one found, up to the sign.
+# ``HopfieldPatterns`` has its default parameters; k-means and ``BernoulliRBM`` are given the number
+# of patterns, ten. Each true pattern is compared with the nearest one found, up to the sign.
 
 
 def overlap(found, teacher):
@@ -59,8 +59,8 @@ def overlap(found, teacher):
 
 def found_by(method, X):
     """Return the ±1 patterns that a method finds."""
-    if method == "DualTAP, told nothing":
-        return dt.DualTAP(random_state=0).fit(X).patterns_
+    if method == "HopfieldPatterns, blind":
+        return dt.HopfieldPatterns(random_state=0).fit(X).patterns_
     if method == "k-means, told P":
         centres = KMeans(P, n_init=3, random_state=0).fit(X.astype(float)).cluster_centers_
     else:
@@ -69,7 +69,7 @@ def found_by(method, X):
 
 
 STYLES = {
-    "DualTAP, told nothing": "o-C3",
+    "HopfieldPatterns, blind": "o-C3",
     "k-means, told P": "s-C0",
     "BernoulliRBM, told P": "^-C2",
 }

@@ -28,14 +28,14 @@ data = split(votes.X, votes.y, n_train=300, n_test=135)
 # each other are therefore *one* pattern: the sign of a member's overlap with it says on which side
 # the member is, its size how faithful the member is to the side. ``assign`` gives both.
 
-axis = dt.DualTAP(n_patterns=1, random_state=0).fit(data.X)
+axis = dt.HopfieldPatterns(n_patterns=1, random_state=0).fit(data.X)
 side = axis.assign(data.X_test).sign
 
 # %%
 # Told nothing, the number of patterns is that of the directions that stand out of noise. Votes on
 # which all agree, or in which one party is more of one mind than the other, make a second one.
 
-blind = dt.DualTAP(random_state=0).fit(data.X)
+blind = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(blind.summary())
 
 # %%
@@ -46,8 +46,8 @@ print(blind.summary())
 # get the middle value for them.
 
 results = [
-    Result("DualTAP, one pattern, side", data.agreement(side), axis.score(data.X_test)),
-    ours("DualTAP, told nothing", blind, data),
+    Result("HopfieldPatterns, one pattern, side", data.agreement(side), axis.score(data.X_test)),
+    ours("HopfieldPatterns, blind", blind, data),
     *others(data, n_hidden=4),
 ]
 print(as_table(results))

@@ -96,7 +96,7 @@ def test_means_alone_are_no_pattern(seed):
     p = rng.uniform(0.05, 0.95, size=150)
     X = (rng.random((800, 150)) < p).astype(int)
     assert recover_biased(Blocks(as_spins(X)), rng) is None
-    model = dt.DualTAP(random_state=0).fit(X)
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert model.n_patterns_ == 0
     assert model.score(X) > -0.6
 
@@ -135,7 +135,7 @@ def digits():
 
 def test_digits_are_explained_where_no_fit_has_looked(digits):
     train, test = digits
-    model = dt.DualTAP(random_state=0).fit(train)
+    model = dt.HopfieldPatterns(random_state=0).fit(train)
     p = (1 + train.sum(axis=0) / (len(train) + 2)) / 2
     independent = np.where(test > 0, np.log(p), np.log(1 - p)).mean()
     assert model.score(test) > independent + 0.08  # -0.39 and -0.29
@@ -147,15 +147,15 @@ def test_digits_are_explained_where_no_fit_has_looked(digits):
 
 def test_digits_as_bits_are_the_same(digits, monkeypatch):
     train, test = digits
-    dense = dt.DualTAP(8, random_state=0).fit(train)
+    dense = dt.HopfieldPatterns(8, random_state=0).fit(train)
     monkeypatch.setattr(builder, "DENSE", 0)
-    packed = dt.DualTAP(8, random_state=0).fit(train)
+    packed = dt.HopfieldPatterns(8, random_state=0).fit(train)
     assert packed.score(test) == pytest.approx(dense.score(test), abs=0.01)
 
 
 def test_every_pattern_is_kept_even_without_samples(digits):
     train, _ = digits
-    model = dt.DualTAP(30, random_state=0).fit(train[:200])
+    model = dt.HopfieldPatterns(30, random_state=0).fit(train[:200])
     assert len(model.patterns_) == len(model.weights_) == model.n_patterns_
 
 
@@ -170,14 +170,14 @@ def test_more_patterns_than_a_hopfield_model_holds_are_not_searched_one_by_one(d
         return real(*arguments, **options)
 
     monkeypatch.setattr(joint, "search", spy)
-    dt.DualTAP(random_state=0).fit(digits[0])
+    dt.HopfieldPatterns(random_state=0).fit(digits[0])
     X = dt.HopfieldModel.random(300, 4, beta=1.2, random_state=0).sample(300, random_state=1)
-    dt.DualTAP(random_state=0).fit(X)
+    dt.HopfieldPatterns(random_state=0).fit(X)
     assert asked == [False, True]
 
 
 def test_most_samples_have_the_sign_of_their_pattern(digits):
-    model = dt.DualTAP(random_state=0).fit(digits[0])
+    model = dt.HopfieldPatterns(random_state=0).fit(digits[0])
     nearest = model.assign(digits[0])
     for k in range(model.n_patterns_):
         assert nearest.sign[nearest.label == k].sum() >= 0

@@ -480,7 +480,7 @@ def test_a_pass_gives_back_what_the_last_one_read(little_memory):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize(
     "estimator",
-    [dt.DualTAP(random_state=0), dt.DualTAP.paper(n_patterns=3, beta=2.0, random_state=0)],
+    [dt.HopfieldPatterns(random_state=0), dt.DualTAP(n_patterns=3, beta=2.0, random_state=0)],
     ids=["joint", "deflation"],
 )
 def test_fits_of_samples_on_disk_are_the_fits(little_memory, estimator, missing, monkeypatch):

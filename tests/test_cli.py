@@ -45,8 +45,11 @@ def test_json_is_complete_and_alone_on_stdout(run, small):
     assert result["beta"] == pytest.approx(2.0, abs=0.15)
     assert not result["beta_was_given"]
     assert sum(result["weights"]) == pytest.approx(1)
-    assert (result["regime"], result["has_fields"]) == ("clustered", False)
-    assert "retrieval" in result["phase"]
+    assert (result["method"], result["has_fields"]) == ("HopfieldPatterns", False)
+    assert result["strengths"] == [result["beta"]] * 3
+    assert result["median_overlap_with_the_nearest_pattern"] > 0.9
+    assert result["samples_per_pattern"] == "10"
+    assert not {"regime", "phase"} & set(result)
     assert result["spectrum"][2] > 1 > result["spectrum"][3]
     assert "rounds" not in result
     assert result["epsilon"] == pytest.approx(result["relative_coupling_error"] / (200 * 199 / 2))
@@ -79,26 +82,24 @@ def test_sampling_is_reproducible_and_depends_on_the_seed(run):
 
 
 def test_the_published_algorithm(run, small):
-    code, out, _ = run(
-        *("fit", small, "-o", "m.npz", "--method", "paper", "--patterns", 3, "--beta", 2, "--json")
-    )
+    known = ("--patterns", 3, "--beta", 2)
+    code, out, _ = run("fit", small, "-o", "m.npz", "--method", "dualtap", *known, "--json")
     assert code == 0
     result = json.loads(out)
     assert (result["recovered"], result["rounds"]) == (3, 3)
     assert "spectrum" not in result
     model = dt.load("m.npz")
     assert (model.start, model.damping, model.beta) == ("random", 0.0, 2.0)
-    code, out, err = run("fit", small, "-o", "m2.npz", "--method", "paper")
-    assert (code, out) == (2, "")
-    assert "needs --beta" in err
+    assert result["method"] == "DualTAP"
+    assert run("fit", small, "-o", "m2.npz", "--method", "dualtap", "-q") == (0, "", "")
+    assert dt.load("m2.npz").beta_ == pytest.approx(2.0, abs=0.15)  # fitted
 
 
-def test_effort(run, small):
-    assert run("fit", small, "-o", "m.npz", "--effort", 2, "-q") == (0, "", "")
-    assert dt.load("m.npz").effort == 2
+def test_options_of_another_method_are_refused(run, small):
     for options, message in (
-        (("--method", "paper", "--effort", 2), "--effort is not an option of --method paper"),
-        (("--students", 2), "--students is not an option of --method tap, which has --patterns, "),
+        (("--beta", 2), "--beta is not an option of --method patterns, which has --patterns"),
+        (("--students", 2), "--students is not an option of --method patterns"),
+        (("--method", "dualtap", "--hidden", 2), "--hidden is not an option of --method dualtap"),
     ):
         code, out, err = run("fit", small, "-o", "n.npz", *options)
         assert (code, out) == (2, "")
@@ -181,8 +182,8 @@ def test_zero_is_missing(run, small):
 
 
 def test_warnings_go_to_stderr_as_one_line(run, small):
-    paper = ("--method", "paper", "--students", 2, "--beta", 2)
-    code, _, err = run("fit", small, "-o", "model.npz", *paper, "--json")
+    published = ("--method", "dualtap", "--students", 2, "--beta", 2)
+    code, _, err = run("fit", small, "-o", "model.npz", *published, "--json")
     assert code == 0
     assert re.fullmatch(r"dualtap: warning: the likelihood shows no kink .*\n", err)
 
@@ -214,9 +215,10 @@ def test_bad_data_is_one_line_and_code_2(run, content, message):
         ("show", "data.npz"),
         ("fit", "data.npz", "-o", "no/such/folder/m.npz"),
         ("fit", "data.npz", "-o", "model.txt"),
-        ("fit", "data.npz", "-o", "m.npz", "--beta", "-1"),
+        ("fit", "data.npz", "-o", "m.npz", "--method", "dualtap", "--beta", "-1"),
         ("fit", "data.npz", "-o", "m.npz", "--patterns", "0"),
-        ("fit", "data.npz", "-o", "m.npz", "--effort", "0"),
+        ("fit", "data.npz", "-o", "m.npz", "--effort", "2"),
+        ("fit", "data.npz", "-o", "m.npz", "--method", "paper"),
         ("fit", "data.npz"),
         ("sample", "--beta", "0", "-o", "x.npz"),
         ("sample", "-o", "x.xlsx"),
@@ -235,7 +237,7 @@ def test_bad_usage_is_code_2_without_a_traceback(run, small, arguments):
     ("command", "work"),
     [
         (("sample", "-o", "x.xlsx"), "dualtap.hopfield.HopfieldModel.sample"),
-        (("fit", "data.npz", "-o", "model.txt"), "dualtap.recovery.DualTAP.fit"),
+        (("fit", "data.npz", "-o", "model.txt"), "dualtap.recovery.HopfieldPatterns.fit"),
     ],
 )
 def test_a_bad_output_name_is_refused_before_the_work(run, small, monkeypatch, command, work):

@@ -204,8 +204,8 @@ def retrieval():
 def test_fit_gives_the_same_patterns_as_one_process(client, missing):
     teacher, X = retrieval()
     X = np.where(np.random.default_rng(2).random(X.shape) < missing, np.nan, X)
-    here = dt.DualTAP(random_state=0).fit(X)
-    there = dt.DualTAP(random_state=0).fit(chunked(X))
+    here = dt.HopfieldPatterns(random_state=0).fit(X)
+    there = dt.HopfieldPatterns(random_state=0).fit(chunked(X))
     assert dt.metrics.match(there.patterns_, teacher.patterns).n_recovered() == 6
     np.testing.assert_array_equal(there.patterns_, here.patterns_)
     np.testing.assert_array_equal(there.labels_, here.labels_)
@@ -217,8 +217,8 @@ def test_fit_gives_the_same_patterns_as_one_process(client, missing):
 def test_fit_finds_the_same_in_other_phases(client, beta, n_patterns, n_samples):
     teacher = dt.HopfieldModel.random(300, n_patterns, beta=beta, random_state=0)
     X = teacher.sample(n_samples, random_state=1)
-    here = dt.DualTAP(random_state=0).fit(X)
-    there = dt.DualTAP(random_state=0).fit(da.from_array(X, chunks=(211, 300)))
+    here = dt.HopfieldPatterns(random_state=0).fit(X)
+    there = dt.HopfieldPatterns(random_state=0).fit(da.from_array(X, chunks=(211, 300)))
     assert there.n_patterns_ == here.n_patterns_ == n_patterns
     # Sums are rounded in another order, and the order of near ties is free.
     assert dt.metrics.match(there.patterns_, here.patterns_).mean_overlap > 0.995
@@ -230,10 +230,9 @@ def test_fits_of_more_samples_than_spins_are_the_fits(client, beta, n_patterns, 
     monkeypatch.setattr("dualtap.recovery.singular._WORTH_COUNTING", 0)
     teacher = dt.HopfieldModel.random(200, n_patterns, beta=beta, random_state=0)
     X = teacher.sample(1500, random_state=1)
-    here = dt.DualTAP(random_state=0).fit(X)
-    there = dt.DualTAP(random_state=0).fit(da.from_array(X, chunks=(211, 200)))
+    here = dt.HopfieldPatterns(random_state=0).fit(X)
+    there = dt.HopfieldPatterns(random_state=0).fit(da.from_array(X, chunks=(211, 200)))
     assert there.n_patterns_ == here.n_patterns_ == n_patterns
-    assert there.regime_ == here.regime_
     assert dt.metrics.match(there.patterns_, here.patterns_).overlaps.min() > 0.99
     assert there.beta_ == pytest.approx(here.beta_, rel=1e-3)
     if beta < 1:
@@ -245,15 +244,15 @@ def test_fits_of_more_samples_than_spins_are_the_fits(client, beta, n_patterns, 
 def test_the_published_algorithm_finds_the_same(client):
     _, X = retrieval()
     options = {"n_patterns": 6, "beta": 2.0, "random_state": 0}
-    here = dt.DualTAP.paper(**options).fit(X)
-    there = dt.DualTAP.paper(**options).fit(chunked(X))
+    here = dt.DualTAP(**options).fit(X)
+    there = dt.DualTAP(**options).fit(chunked(X))
     np.testing.assert_array_equal(there.patterns_, here.patterns_)
     np.testing.assert_allclose(there.magnetizations_, here.magnetizations_, atol=1e-4)
 
 
 def test_prediction_and_scores_are_those_of_one_process(client):
     teacher, X = retrieval()
-    model = dt.DualTAP(random_state=0).fit(X)
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
     Y = chunked(teacher.sample(90, random_state=5))
     for method in ("predict", "predict_proba", "transform", "score_samples"):
         there, here = getattr(model, method)(Y), getattr(model, method)(Y.compute())
@@ -265,7 +264,7 @@ def test_fit_survives_the_loss_of_a_worker(monkeypatch):
     """SIGKILL in mid-fit, while passes are going on: the same patterns all the same."""
     monkeypatch.setattr(dask_arrays, "_LEAST_ENTRIES", 1)
     _, X = retrieval()
-    here = dt.DualTAP(random_state=0).fit(X)
+    here = dt.HopfieldPatterns(random_state=0).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
@@ -289,7 +288,7 @@ def test_fit_survives_the_loss_of_a_worker(monkeypatch):
                 return one_pass(self, V)
 
             monkeypatch.setattr(cluster.ClusterBlocks, "gram_dot", deadly)
-            there = dt.DualTAP(random_state=0).fit(spins)
+            there = dt.HopfieldPatterns(random_state=0).fit(spins)
             assert killed.is_set()
             deadline = time.monotonic() + 60
             while victim in client.scheduler_info(n_workers=-1)["workers"]:
@@ -322,7 +321,9 @@ def test_chunks_have_generators_of_their_own(start):
 
 def test_samples_drawn_on_a_cluster_are_fitted_there(client):
     teacher = dt.HopfieldModel.random(300, 3, beta=2.0, random_state=0)
-    model = dt.DualTAP(random_state=0).fit(teacher.dask_sample(90, chunk_size=30, random_state=1))
+    model = dt.HopfieldPatterns(random_state=0).fit(
+        teacher.dask_sample(90, chunk_size=30, random_state=1)
+    )
     assert dt.metrics.match(model.patterns_, teacher.patterns).n_recovered() == 3
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from dualtap import DualTAP, as_spins, metrics
+from dualtap import HopfieldPatterns, as_spins, metrics
 from dualtap.datasets import (
     Dataset,
     load,
@@ -101,7 +101,7 @@ def test_votes_follow_the_parties():
 
 def test_groups_are_found():
     groups = load_mixture("groups")
-    model = DualTAP(random_state=0).fit(groups.X)
+    model = HopfieldPatterns(random_state=0).fit(groups.X)
     assert metrics.n_recovered(model.patterns_, np.sign(groups.teacher.means), 0.95) == 6
 
 

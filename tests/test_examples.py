@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.neural_network import BernoulliRBM
 
-from dualtap import DualTAP
+from dualtap import HopfieldPatterns
 from dualtap.datasets import load_digits
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -132,7 +132,7 @@ def test_independent_spins_score_their_entropy():
 
 def test_a_sample_is_put_together_from_what_the_model_foretells():
     X = load_digits().X
-    model = DualTAP(random_state=0).fit(X[:300])
+    model = HopfieldPatterns(random_state=0).fit(X[:300])
     assert model.fields_.any()
     new = X[300:400]
     steps = np.stack([comparison.put_together(model, X[:300], s, [0, 2, 8]) for s in new], axis=1)

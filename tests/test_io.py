@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import sys
+from copy import copy
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -23,12 +24,12 @@ def teacher():
 
 @pytest.fixture(scope="module")
 def model(teacher):
-    return dt.DualTAP(beta=2.0, random_state=0).fit(teacher.sample(20, random_state=1))
+    return dt.HopfieldPatterns(random_state=0).fit(teacher.sample(20, random_state=1))
 
 
 @pytest.fixture(scope="module")
 def by_deflation(teacher):
-    model = dt.DualTAP(scheme="deflation", random_state=0)
+    model = dt.DualTAP(random_state=0, start="spectral", damping="auto")
     return model.fit(teacher.sample(20, random_state=1))
 
 
@@ -36,7 +37,7 @@ def by_deflation(teacher):
 def empty():
     """A model that has found nothing."""
     coins = np.random.default_rng(3).choice(np.array([-1, 1], dtype=np.int8), size=(50, 60))
-    model = dt.DualTAP(random_state=0).fit(coins)
+    model = dt.HopfieldPatterns(random_state=0).fit(coins)
     assert model.n_patterns_ == 0
     return model
 
@@ -118,6 +119,18 @@ def test_npz_keeps_the_fields_of_the_teacher(tmp_path):
     teacher = dt.HopfieldModel.random(60, 2, beta=2.0, random_state=0, fields=fields)
     write_samples(path, teacher.sample(3, random_state=0), teacher=teacher)
     np.testing.assert_array_equal(read_samples(path).teacher.fields, fields)
+
+
+@pytest.mark.parametrize("beta", [1.5, None])
+def test_npz_keeps_strengths_and_zeros_of_the_teacher(tmp_path, beta):
+    path = tmp_path / "data.npz"
+    zeta = dt.as_spins([[1, 1, 0, 0], [0, 1, 1, 1]], zero_is_missing=True)  # not a -1 in it
+    teacher = dt.HopfieldModel(zeta, beta, strengths=None if beta else [2.0, -0.5])
+    write_samples(path, teacher.sample(3, random_state=0), teacher=teacher)
+    found = read_samples(path).teacher
+    np.testing.assert_array_equal(found.patterns, zeta.values)
+    np.testing.assert_array_equal(found.strengths, teacher.strengths)
+    assert found.beta == teacher.beta
 
 
 def test_npz_with_one_array_of_any_name(tmp_path):
@@ -465,7 +478,10 @@ LEARNED = (
     "weights_",
     "labels_",
     "_typical_overlaps",
-    "regime_",
+    "_median_overlap",
+    "strengths_",
+    "trace_",
+    "path_",
     "reason_",
     "n_features_in_",
 )
@@ -481,7 +497,8 @@ def test_model_round_trip(tmp_path, request, teacher, name):
     assert vars(back).keys() == vars(model).keys()
     for attribute in LEARNED:
         np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
-    assert [type(value) for value in (back.beta_, back.regime_, back.reason_)] == [float, str, str]
+    assert type(back) is type(model)
+    assert [type(value) for value in (back.beta_, back.reason_)] == [float, str]
     X = teacher.sample(5, random_state=9)
     for method in ("predict", "predict_proba", "score_samples", "transform"):
         np.testing.assert_array_equal(getattr(back, method)(X), getattr(model, method)(X))
@@ -501,7 +518,7 @@ def test_spectrum_and_history_round_trip(tmp_path, model, by_deflation):
 def test_fields_round_trip(tmp_path):
     fields = np.random.default_rng(0).normal(scale=0.7, size=400)
     teacher = dt.HopfieldModel.random(400, 3, beta=1.5, random_state=0, fields=fields)
-    model = dt.DualTAP(random_state=0).fit(teacher.sample(300, random_state=1))
+    model = dt.HopfieldPatterns(random_state=0).fit(teacher.sample(300, random_state=1))
     assert model.fields_.any()
     dt.save(model, tmp_path / "model.npz")
     np.testing.assert_array_equal(dt.load(tmp_path / "model.npz").fields_, model.fields_)
@@ -532,10 +549,9 @@ def test_models_of_the_first_schema_are_read(tmp_path, by_deflation, teacher):
     path = tmp_path / "old.npz"
     np.savez_compressed(path, **_first_schema(by_deflation))
     back = dt.load(path)
-    assert (back.scheme, back.start, back.regime_, back.reason_) == (
-        *("deflation", "spectral"),
-        *("clustered", ""),
-    )
+    assert type(back) is dt.DualTAP
+    assert (back.start, back.reason_) == ("spectral", "")
+    np.testing.assert_array_equal(back.strengths_, by_deflation.strengths_)
     for attribute in ("patterns_", "magnetizations_", "beta_", "labels_", "weights_", "fields_"):
         np.testing.assert_array_equal(getattr(back, attribute), getattr(by_deflation, attribute))
     np.testing.assert_array_equal(back.history_.gains, by_deflation.history_.gains)
@@ -551,13 +567,105 @@ def test_models_of_the_first_schema_are_read(tmp_path, by_deflation, teacher):
     assert dt.load(tmp_path / "new.npz").get_params() == back.get_params()
 
 
+def _second_schema(model, scheme, start):
+    """Return the arrays that dualtap 0.1.0 wrote."""
+    parameters = {
+        "n_patterns": None,
+        "beta": None,
+        "scheme": scheme,
+        "start": start,
+        "effort": 1,
+        "n_students": None,
+        "n_steps": None,
+        "damping": "auto",
+        "tol": 1e-3,
+        "max_iter": 200,
+        "random_state": 0,
+        "verbose": False,
+    }
+    arrays = {
+        "schema": np.array(2),
+        "provenance": np.array(json.dumps({"dualtap": "0.1.0", "parameters": parameters})),
+        "patterns": model.patterns_,
+        "magnetizations": model.magnetizations_,
+        "beta": np.array(model.beta_),
+        "fields": model.fields_,
+        "labels": model.labels_,
+        "weights": model.weights_,
+        "typical_overlaps": model._typical_overlaps,
+        "regime": np.array("clustered"),
+        "reason": np.array(model.reason_),
+        "n_passes": np.array(model.n_passes_),
+    }
+    if scheme == "joint":
+        return arrays | {"spectrum": model.spectrum_}
+    return arrays | {f"history_{name}": value for name, value in vars(model.history_).items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "start"),
+    [
+        ("model", "joint", "auto"),
+        ("empty", "joint", "samples"),
+        ("by_deflation", "deflation", "auto"),
+        ("by_deflation", "deflation", "random"),
+    ],
+)
+def test_models_of_the_second_schema_are_read(tmp_path, request, teacher, name, scheme, start):
+    model = request.getfixturevalue(name)
+    np.savez_compressed(tmp_path / "old.npz", **_second_schema(model, scheme, start))
+    back = dt.load(tmp_path / "old.npz")
+    assert type(back) is type(model)
+    assert back.random_state == 0
+    if scheme == "deflation":
+        assert (back.start, back.damping) == ("random" if start == "random" else "spectral", "auto")
+        np.testing.assert_array_equal(back.history_.gains, model.history_.gains)
+    else:
+        assert back.get_params() == model.get_params()
+        np.testing.assert_array_equal(back.spectrum_, model.spectrum_)
+    for attribute in set(LEARNED) - {"_median_overlap"}:
+        np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
+    X = teacher.sample(5, random_state=9)
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+    assert back.score(X) == model.score(X)
+    assert "nan" not in back.summary()  # the median overlap was not kept
+    dt.save(back, tmp_path / "new.npz")
+    assert dt.load(tmp_path / "new.npz").summary() == back.summary()
+
+
+def test_trace_and_path_round_trip(tmp_path, model):
+    changed = copy(model)
+    step = {"step": 1, "move": "add", "source": "rotation", "n_patterns": 2}
+    changed.trace_ = [
+        step | {"objective": -10.5, "gain": 3.25, "accepted": True},
+        step | {"objective": -10.5, "gain": float("nan"), "accepted": False},
+    ]
+    changed.path_ = {
+        "n_patterns": np.array([0, 1, 2]),
+        "objective": np.array([0.0, -3.0, -10.5]),
+        "held_out": np.array([-0.69, -0.5, np.nan]),
+    }
+    changed.strengths_ = np.linspace(0.5, 1.5, model.n_patterns_)
+    dt.save(changed, tmp_path / "model.npz")
+    back = dt.load(tmp_path / "model.npz")
+    assert str(back.trace_) == str(changed.trace_)  # nan is not nan
+    assert [type(value) for value in back.trace_[0].values()] == [
+        *(int, str, str, int, float, float, bool)
+    ]
+    assert back.path_.keys() == changed.path_.keys()
+    for name, values in changed.path_.items():
+        np.testing.assert_array_equal(back.path_[name], values)
+    np.testing.assert_array_equal(back.strengths_, changed.strengths_)
+    assert np.isnan(back.beta_)
+
+
 def test_model_keeps_feature_names(tmp_path, teacher):
     pandas = pytest.importorskip("pandas")
     X = teacher.sample(20, random_state=1)
     frame = pandas.DataFrame(X, columns=[f"gene{i}" for i in range(X.shape[1])])
     rng = np.random.default_rng(0)  # a generator cannot be stored, and is not
     path = tmp_path / "model.npz"
-    dt.save(dt.DualTAP(beta=2.0, random_state=rng).fit(frame), path)
+    dt.save(dt.HopfieldPatterns(random_state=rng).fit(frame), path)
     back = dt.load(path)
     assert list(back.feature_names_in_) == list(frame.columns)
     assert back.random_state is None
@@ -576,7 +684,7 @@ def test_load_refuses_what_is_not_a_model(tmp_path, model):
         read_samples(path)
     contents = dict(np.load(path))
     np.savez(path, **(contents | {"schema": np.array(99)}))
-    with pytest.raises(ValueError, match=r"model schema 99, .* reads up to 2; upgrade dualtap"):
+    with pytest.raises(ValueError, match=r"model schema 99, .* reads up to 3; upgrade dualtap"):
         dt.load(path)
     del contents["patterns"]
     np.savez(path, **contents)
@@ -590,7 +698,7 @@ def test_save_refuses_other_suffixes_and_unfitted_models(tmp_path, model):
     with pytest.raises(ValueError, match=r"\.npz"):
         dt.save(model, tmp_path / "model.pkl")
     with pytest.raises(NotFittedError):
-        dt.save(dt.DualTAP(), tmp_path / "model.npz")
+        dt.save(dt.HopfieldPatterns(), tmp_path / "model.npz")
 
 
 def test_existing_files_are_kept_without_force(tmp_path, model):

@@ -19,7 +19,7 @@ from dualtap.recovery.posterior import (
     confidence_in_space,
     strong_field_posterior,
 )
-from dualtap.recovery.reasons import distance, phase, reason, threshold_beta
+from dualtap.recovery.reasons import reason, threshold_beta
 from dualtap.recovery.rotate import depth, row_basis
 from dualtap.recovery.task import Regime, Task
 from dualtap.recovery.temperature import best_temperature
@@ -887,21 +887,6 @@ def test_reason_of_each_outcome():
     structure = reason_of(Regime.NOTHING, 0, n_signal=2)
     assert "±1" in structure
     assert "0.67" not in structure
-
-
-def test_distance_says_how_far_above_threshold():
-    # β = 0.5: M_c = N (1/β - 1)² = N.
-    weak = distance(Regime.WEAK, 0.5, np.ones(2) / 2, 300, 100)
-    assert weak.startswith("3 times as many samples")
-    assert "β = 0.50 (100)" in weak
-    for regime, beta in [(Regime.CLUSTERED, 2.0), (Regime.MIXED, 1.2), (Regime.WEAK, 1.1)]:
-        counts = distance(regime, beta, np.array([0.5, 0.3, 0.2]), 100, 400)
-        assert counts.startswith("20 to 50 ")
-    assert distance(Regime.CLUSTERED, 2.0, np.array([0.5, 0.5]), 10, 40).startswith("5 ")
-
-
-def test_every_regime_has_words_of_its_own():
-    assert len({phase(regime) for regime in Regime}) == len(Regime)
 
 
 def test_calibrated_means_of_the_whole_recovery():

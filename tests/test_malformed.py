@@ -571,7 +571,7 @@ def test_links_to_files_are_followed(run, tmp_path):
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.npz"
     teacher = dt.HopfieldModel.random(60, 2, beta=2.0, random_state=0)
-    dt.save(dt.DualTAP(beta=2.0, random_state=0).fit(teacher.sample(20, random_state=1)), path)
+    dt.save(dt.HopfieldPatterns(random_state=0).fit(teacher.sample(20, random_state=1)), path)
     return path
 
 
@@ -582,10 +582,10 @@ def provenance(**parameters):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": np.array(99)}, "schema 99, this version of dualtap reads up to 2; upgrade"),
-        ({"schema": np.array("new")}, "its schema is not"),
-        ({"schema": np.array([2, 2])}, "its schema is not"),
-        ({"schema": np.array(-1)}, "its schema is not"),
+        ({"schema": np.array(99)}, "schema 99, this version of dualtap reads up to 3; upgrade"),
+        ({"schema": np.array("new")}, "unknown model schema"),
+        ({"schema": np.array([2, 2])}, "unknown model schema"),
+        ({"schema": np.array(-1)}, "unknown model schema"),
         ({"schema": None}, "is not a dualtap model"),
         ({"provenance": None}, "it lacks provenance"),
         ({"provenance": np.array("{broken")}, "is damaged"),
@@ -594,12 +594,17 @@ def provenance(**parameters):
         ({"provenance": provenance(colour="red")}, "colour"),
         ({"patterns": None}, "it lacks patterns"),
         ({"magnetizations": None}, "it lacks magnetizations"),
-        ({"beta": None}, "it lacks beta"),
-        ({"regime": None}, "it lacks regime"),
+        ({"strengths": None}, "it lacks strengths"),
+        ({"estimator": None}, "it lacks estimator"),
+        ({"estimator": np.array("KMeans")}, "unknown estimator KMeans"),
+        ({"trace": np.array("[{}]")}, "it lacks step"),
+        ({"trace": np.array("{broken")}, "is damaged"),
+        ({"path_n_patterns": np.arange(3)}, "it lacks path_objective"),
         ({"patterns": np.ones(60)}, "is damaged"),
         ({"fields": np.ones(3)}, "fields has shape (3,) where (60,) is needed"),
-        ({"beta": np.ones(3)}, "beta has shape (3,)"),
-        ({"beta": np.array("hot")}, "is damaged"),
+        ({"strengths": np.ones(7)}, "strengths has shape (7,)"),
+        ({"median_overlap": np.array("near")}, "is damaged"),
+        ({"schema": np.array(2)}, "it lacks scheme"),
         ({"schema": np.array(1), "patterns": np.ones(3)}, "is damaged"),
     ],
 )

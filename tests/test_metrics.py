@@ -322,18 +322,22 @@ def test_scores_sum_their_squares_in_double_precision():
     assert scores(X, m)[0] == 101 * 1001**2
 
 
-def brute_force_pseudo_likelihood(X, zeta, beta, b=None):
-    """Mean of log 1/(1 + exp(-2 s_i (β h_i + b_i))) over observed entries, by loops."""
+def brute_force_pseudo_likelihood(X, zeta, strengths, b=None):
+    """Mean of log 1/(1 + exp(-2 s_i h_i)) over observed entries, by loops."""
+    strengths = np.broadcast_to(strengths, len(zeta))
     b = np.zeros(np.shape(X)[1]) if b is None else b
     total, count = 0.0, 0
     for s in np.asarray(X, dtype=float):
-        n_observed = np.count_nonzero(s)
-        for i in range(len(s)):
-            if s[i] == 0:
-                continue
-            # A missing spin contributes nothing; what is there is scaled up to the whole.
-            h = sum(v[i] * v[j] * s[j] / n_observed for v in zeta for j in range(len(s)) if j != i)
-            total += math.log(1 / (1 + math.exp(-2 * s[i] * (beta * h + b[i]))))
+        for i in np.flatnonzero(s):
+            h = b[i]
+            for g, v in zip(strengths, zeta, strict=True):
+                # Missing spins of a pattern are like its observed ones: those that spin i sees
+                # are scaled up to all others.
+                others = [j for j in range(len(s)) if j != i and v[j] != 0]
+                seen = [j for j in others if s[j] != 0]
+                alignment = sum(v[j] * s[j] for j in seen) / max(len(seen), 1) * len(others)
+                h += g / len(s) * v[i] * alignment
+            total += math.log(1 / (1 + math.exp(-2 * s[i] * h)))
             count += 1
     return total / count
 
@@ -367,11 +371,37 @@ def test_pseudo_likelihoods_of_samples(M, k, n_spins, beta, is_biased, seed):
     found = sample_pseudo_likelihoods(X, zeta, beta, b)
     assert found.shape == (M,)
     assert found.dtype == np.float64
-    expected = [brute_force_pseudo_likelihood([s], zeta, beta, b) if s.any() else 0 for s in X]
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
-    if X.any():
-        mean = np.average(found, weights=np.count_nonzero(X, axis=1))
+    seen = X.any(axis=1)
+    expected = [brute_force_pseudo_likelihood([s], zeta, beta, b) for s in X[seen]]
+    np.testing.assert_allclose(found[seen], expected, rtol=2e-5, atol=1e-6)
+    assert np.isnan(found[~seen]).all()
+    if seen.any():
+        mean = np.average(found[seen], weights=np.count_nonzero(X[seen], axis=1))
         assert pseudo_likelihood(X, zeta, beta, b) == pytest.approx(mean, rel=1e-12)
+
+
+@many
+@given(counts, st.integers(0, 6), spin_counts, st.sampled_from([0.0, 0.3]), seeds)
+def test_pseudo_likelihood_of_the_general_model(M, k, n_spins, missing, seed):
+    rng = np.random.default_rng(seed)
+    X, zeta = signs(rng, M, n_spins, missing=missing), signs(rng, k, n_spins, missing=0.4)
+    assume(X.any())
+    g, b = 2 * rng.normal(size=k), rng.normal(size=n_spins)
+    expected = brute_force_pseudo_likelihood(X, zeta, g, b)
+    found = pseudo_likelihood(X, zeta, fields=b, strengths=g)
+    assert found == pytest.approx(expected, rel=2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("measure", [pseudo_likelihood, sample_pseudo_likelihoods])
+def test_pseudo_likelihood_needs_beta_or_strengths(measure):
+    X, zeta = np.ones((2, 4)), np.ones((1, 4))
+    with pytest.raises(ValueError, match="either beta or strengths, got neither"):
+        measure(X, zeta)
+    with pytest.raises(ValueError, match="either beta or strengths, got both"):
+        measure(X, zeta, 1.0, strengths=[1.0])
+    with pytest.raises(ValueError, match=r"strengths must have shape \(1,\)"):
+        measure(X, zeta, strengths=[1.0, 2.0])
+    np.testing.assert_array_equal(measure(X, zeta, 1.5), measure(X, zeta, strengths=[1.5]))
 
 
 def test_pseudo_likelihoods_do_not_depend_on_blocks(monkeypatch):

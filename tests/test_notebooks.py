@@ -18,12 +18,12 @@ CELLS = [
     "teacher = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0)\n"
     "teacher",
     "X = teacher.sample(60, random_state=1, verbose=True)",
-    "dt.DualTAP(random_state=0)",
-    "dt.DualTAP(random_state=0, verbose=True).fit(X)",
-    "model = dt.DualTAP.paper(3, beta=2.0, random_state=0, verbose=True).fit(X)",
+    "dt.HopfieldPatterns(random_state=0)",
+    "dt.HopfieldPatterns(random_state=0, verbose=True).fit(X)",
+    "model = dt.DualTAP(3, beta=2.0, random_state=0, verbose=True).fit(X)",
     "dt.HopfieldRBM(6, random_state=0, verbose=True).fit(X)",
     "from dualtap.plots import plot_patterns, plot_spectrum\nplot_patterns(model, shape=(10, 20));",
-    "dt.DualTAP(random_state=0).fit(X);",
+    "dt.HopfieldPatterns(random_state=0).fit(X);",
 ]
 
 
@@ -139,7 +139,7 @@ def samples():
 
 
 def test_html_and_bundle_agree(samples):
-    model = dt.DualTAP(random_state=0).fit(samples)
+    model = dt.HopfieldPatterns(random_state=0).fit(samples)
     block = summary_html(model.summary())
     assert model._repr_html_().endswith(block)
     bundle = model._repr_mimebundle_()
@@ -151,7 +151,7 @@ def test_html_and_bundle_agree(samples):
 
 
 def test_summaries_are_escaped(samples):
-    model = dt.DualTAP(random_state=0).fit(samples)
+    model = dt.HopfieldPatterns(random_state=0).fit(samples)
     model.reason_ = "<script>alert(1)</script> & more"
     html = model._repr_html_()
     assert "<script>alert" not in html
@@ -160,7 +160,7 @@ def test_summaries_are_escaped(samples):
 
 def test_nothing_found_is_shown_too():
     coins = np.random.default_rng(0).choice([-1, 1], size=(30, 200))
-    assert "no pattern: " in dt.DualTAP(random_state=0).fit(coins)._repr_html_()
+    assert "no pattern: " in dt.HopfieldPatterns(random_state=0).fit(coins)._repr_html_()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -272,11 +272,10 @@ def test_fits_of_packed_spins_are_the_fits(phase, missing, monkeypatch):
     teacher = dt.HopfieldModel.random(n_spins, n_patterns, beta=beta, random_state=0)
     X = teacher.sample(n_samples, random_state=1).astype(float)
     X[np.random.default_rng(2).random(X.shape) < missing] = np.nan
-    dense = dt.DualTAP(random_state=0).fit(X)
+    dense = dt.HopfieldPatterns(random_state=0).fit(X)
     monkeypatch.setattr(builder, "DENSE", 0)
-    model = dt.DualTAP(random_state=0).fit(X)
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert model.n_patterns_ == dense.n_patterns_ == n_patterns
-    assert model.regime_ == dense.regime_
     assert dt.metrics.match(model.patterns_, dense.patterns_).mean_overlap > 0.99
     assert model.beta_ == pytest.approx(dense.beta_, rel=0.02)
     o = np.nan_to_num(X) @ model.patterns_.T / np.sum(~np.isnan(X), axis=1, keepdims=True)
@@ -291,7 +290,7 @@ def test_strong_fields_need_no_more_than_enough_samples(monkeypatch):
     monkeypatch.setattr(builder, "DENSE", 0)
     monkeypatch.setattr("dualtap.recovery.joint._ENOUGH_SAMPLES", 100)
     monkeypatch.setattr("dualtap.recovery.temperature._ENOUGH_ENTRIES", 300 * 300)
-    model = dt.DualTAP(random_state=0).fit(X)
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert dt.metrics.match(model.patterns_, teacher.patterns).n_recovered(0.999) == 4
     assert model.beta_ == pytest.approx(2.0, rel=0.03)
     assert len(model.labels_) == 500

@@ -63,13 +63,13 @@ def teacher():
 
 @pytest.fixture(scope="module")
 def found(teacher):
-    return dt.DualTAP(random_state=0).fit(teacher.sample(60, random_state=1))
+    return dt.HopfieldPatterns(random_state=0).fit(teacher.sample(60, random_state=1))
 
 
 @pytest.fixture(scope="module")
 def nothing():
     coins = np.random.default_rng(3).choice(np.array([-1, 1], dtype=np.int8), size=(50, 300))
-    return dt.DualTAP(random_state=0).fit(coins)
+    return dt.HopfieldPatterns(random_state=0).fit(coins)
 
 
 def _axes():
@@ -99,7 +99,7 @@ def test_missed_patterns_are_drawn_last(found, teacher):
 
 
 def test_rounds_of_deflation_are_drawn_beside_their_progress(teacher):
-    model = dt.DualTAP.paper(beta=2.0, n_steps=6, random_state=0)
+    model = dt.DualTAP(beta=2.0, n_steps=6, random_state=0)
     model.fit(teacher.sample(60, random_state=1))
     left, right = recovery_figure(model, teacher, 60).axes[:2]
     assert left.images[0].get_array().shape == (4, 6)
@@ -119,7 +119,7 @@ def test_spectrum_tells_patterns_from_noise(found):
 
 def test_spectrum_of_few_samples_may_end_at_zero(teacher):
     X = np.repeat(teacher.sample(3, random_state=1), 2, axis=0)  # rank 3
-    model = dt.DualTAP(1, random_state=0).fit(X)
+    model = dt.HopfieldPatterns(1, random_state=0).fit(X)
     ax = plot_spectrum(model, _axes())
     assert ax.get_ylim()[0] > 1e-3
     ax.figure.savefig(io.BytesIO())
@@ -145,7 +145,7 @@ def test_picture_of_nothing_says_so(nothing, teacher, tmp_path):
 
 
 def test_every_plot_makes_a_figure_of_its_own_that_a_notebook_shows(found, teacher, trained):
-    rounds = dt.DualTAP.paper(beta=2.0, n_steps=6, random_state=0)
+    rounds = dt.DualTAP(beta=2.0, n_steps=6, random_state=0)
     rounds.fit(teacher.sample(60, random_state=1))
     draw = [
         lambda **ax: plot_overlaps(found, teacher, **ax),
@@ -174,7 +174,7 @@ def test_patterns_are_rows(found):
 def test_named_spins_are_named(teacher):
     names = [f"${k}[" for k in range(30)]  # not mathematics
     X = pd.DataFrame(teacher.sample(60, random_state=1)[:, :30], columns=names)
-    ax = plot_patterns(dt.DualTAP(2, random_state=0).fit(X), ax=_axes())
+    ax = plot_patterns(dt.HopfieldPatterns(2, random_state=0).fit(X), ax=_axes())
     ax.figure.savefig(io.BytesIO())
     assert [label.get_text().replace("\\$", "$") for label in ax.get_xticklabels()] == names
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dualtap import DualTAP, as_spins
+from dualtap import HopfieldPatterns, as_spins
 from dualtap.preprocessing import BinarizeSpins
 
 numbers = arrays(
@@ -108,7 +108,7 @@ def test_frames_keep_their_names():
 def test_it_leads_a_pipeline():
     X = np.random.default_rng(0).normal(size=(40, 6))
     X[:20] += 3
-    model = make_pipeline(BinarizeSpins(), DualTAP(n_patterns=1, random_state=0)).fit(X)
+    model = make_pipeline(BinarizeSpins(), HopfieldPatterns(n_patterns=1, random_state=0)).fit(X)
     sides = model[-1].assign(model[0].transform(X)).sign
     assert abs(sides[:20].sum()) == abs(sides[20:].sum()) == 20
     assert sides[0] != sides[-1]

@@ -289,14 +289,18 @@ def test_sigint_to_a_running_process(run):
     [
         (("--method", "rbm", "--patterns", 3), "--patterns is not an option of --method rbm"),
         (("--method", "rbm", "--students", 3), "--students is not an option of --method rbm"),
-        (("--hidden", 3), "--hidden is not an option of --method tap"),
-        (("--updates", 3), "--updates is not an option of --method tap"),
-        (("--checkpoint", "run.npz"), "--checkpoint is not an option of --method tap"),
+        (("--hidden", 3), "--hidden is not an option of --method patterns"),
+        (("--updates", 3), "--updates is not an option of --method patterns"),
+        (("--checkpoint", "run.npz"), "--checkpoint is not an option of --method patterns"),
         (
-            ("--method", "paper", "--beta", 2, "--hidden", 3),
-            "--hidden is not an option of --method paper, which has --patterns, --students",
+            ("--method", "dualtap", "--beta", 2, "--hidden", 3),
+            "--hidden is not an option of --method dualtap, which has --patterns, --beta, "
+            "--students",
         ),
-        (("--method", "tap", "--resume", "x.npz"), "--resume is not an option of --method tap"),
+        (
+            ("--method", "patterns", "--resume", "x.npz"),
+            "--resume is not an option of --method patterns",
+        ),
         (("--resume", "x.npz", "--patterns", 3), "--patterns is not an option of --method rbm"),
         (("--resume", "x.npz"), "there is no file 'x.npz'"),
         (("--resume", "data.npz"), "data.npz is not a training run of an RBM"),

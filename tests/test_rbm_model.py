@@ -17,7 +17,8 @@ from scipy.integrate import quad
 from scipy.stats import chisquare, kstest, norm
 
 from dualtap._chains import seeded_generators
-from dualtap._kernels.gibbs import _halved, _sample_hidden, _uniform
+from dualtap._kernels.gibbs import _sample_hidden
+from dualtap._kernels.signs import _halved, uniform
 from dualtap.rbm.gibbs import Chains, advance, random_chains
 from dualtap.rbm.model import PRIORS, RBM
 
@@ -534,7 +535,7 @@ def exponentials(x, result):
 @njit
 def uniforms(words, result):
     for i in range(len(words)):
-        result[i] = _uniform(words[i])
+        result[i] = uniform(words[i])
 
 
 def draw_hidden(x, binary, seed=0):

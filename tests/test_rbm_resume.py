@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import dualtap as dt
-from dualtap import DualTAP, HopfieldModel, HopfieldRBM
+from dualtap import HopfieldModel, HopfieldPatterns, HopfieldRBM
 from dualtap.io import write_samples
 from dualtap.rbm import run as run_module
 
@@ -505,7 +505,7 @@ def test_foreign_files(tmp_path):
     with path.open("wb") as file:
         np.save(file, samples()[1])
     assert_refused(path, message)
-    dt.save(DualTAP(2, 2.0, random_state=0).fit(samples()[1]), path, force=True)
+    dt.save(HopfieldPatterns(2, random_state=0).fit(samples()[1]), path, force=True)
     assert_refused(path, message)
 
 

@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood
-from dualtap.recovery.deflate import Students, deflate, rayleigh
-from dualtap.recovery.starts import random_students, spectral_student
-from dualtap.recovery.stopping import kink
+from dualtap.recovery.published.deflate import Students, deflate, rayleigh
+from dualtap.recovery.published.starts import random_students, spectral_student
+from dualtap.recovery.published.stopping import kink
 from dualtap.recovery.temperature import BETA_RANGE, fit_beta
 from dualtap.schemes import TAP
 from dualtap.solve import Solution, StopReason, solve

@@ -39,14 +39,14 @@ CHROMIUM_OPTIONS = [
 def digits():
     data = load_digits()
     X = (data.data[:600] >= 8).astype(int)
-    return dt.DualTAP(n_patterns=8, random_state=0).fit(X), X, data.target[:600]
+    return dt.HopfieldPatterns(n_patterns=8, random_state=0).fit(X), X, data.target[:600]
 
 
 @pytest.fixture(scope="module")
 def taught():
     teacher = dt.HopfieldModel.random(n_spins=200, n_patterns=3, beta=0.8, random_state=0)
     X = teacher.sample(300, random_state=1)
-    return dt.DualTAP(n_patterns=3, random_state=0).fit(X), X, teacher
+    return dt.HopfieldPatterns(n_patterns=3, random_state=0).fit(X), X, teacher
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def votes():
     teacher = dt.HopfieldModel.random(n_spins=16, n_patterns=2, beta=1.6, random_state=3)
     X = teacher.sample(80, random_state=4).astype(float)
     X[::7, 3] = np.nan
-    return dt.DualTAP(n_patterns=2, random_state=0).fit(X), X
+    return dt.HopfieldPatterns(n_patterns=2, random_state=0).fit(X), X
 
 
 @pytest.fixture(scope="module")
@@ -67,21 +67,22 @@ def rbm():
 @pytest.fixture(scope="module")
 def coins():
     X = np.random.default_rng(0).integers(0, 2, (60, 90))
-    return dt.DualTAP(random_state=0).fit(X), X
+    return dt.HopfieldPatterns(random_state=0).fit(X), X
 
 
 @pytest.fixture(scope="module")
 def large():
     """A model as large as one gets, put together by hand: fitting it is not what is tested."""
     rng = np.random.default_rng(0)
-    model = dt.DualTAP()
-    model.n_patterns_, model.n_features_in_ = 50, 100_000
+    model = dt.HopfieldPatterns()
+    model.n_features_in_ = 100_000
     model.magnetizations_ = rng.uniform(-1, 1, (50, 100_000)).astype(np.float32)
     model.patterns_ = np.where(model.magnetizations_ < 0, -1, 1).astype(np.int8)
     model.labels_ = np.arange(100) % 50
     model.weights_ = np.full(50, 0.02)
     model.fields_ = np.zeros(100_000)
-    model.beta_, model.regime_, model.reason_ = 2.0, "clustered", "made by hand"
+    model.strengths_, model.reason_ = np.full(50, 2.0), "made by hand"
+    model._median_overlap = 0.5
     X = model.patterns_[model.labels_] * rng.choice([-1, 1, 1, 1], (100, 100_000)).astype(np.int8)
     return model, X
 
@@ -93,7 +94,7 @@ def pages(tmp_path_factory, digits, taught, votes, rbm, coins, large):
     names = [HOSTILE, "<b>bold</b>", "a & b", *(f"vote {i}" for i in range(13))]
     sample_names = [f"<b>{HOSTILE}</b> {i}" for i in range(80)]  # Plotly knows <b>
     parties = [HOSTILE if i % 2 else "'\"><svg onload=alert(2)>" for i in range(80)]
-    deflated = dt.DualTAP.paper(n_patterns=2, beta=2.0, random_state=0).fit(rbm[1])
+    deflated = dt.DualTAP(n_patterns=2, beta=2.0, random_state=0).fit(rbm[1])
     reports = {
         "digits": (digits[0], {"spins": digits[1], "labels": digits[2], "shape": (8, 8)}),
         "taught": (taught[0], {"spins": taught[1], "teacher": taught[2]}),
@@ -222,7 +223,7 @@ def test_large_data_are_capped_and_it_is_said(large):
     assert "cut to 40 characters" in notes
     assert "nearest" in notes
     many = np.tile(np.array([[1, 1, -1], [1, -1, 1]]), (3000, 1))
-    small = dt.DualTAP(n_patterns=2, random_state=0).fit(many)
+    small = dt.HopfieldPatterns(n_patterns=2, random_state=0).fit(many)
     shown = contents(checked(small, many))
     assert shown["samples"]["n_shown"] == shown["samples"]["overlaps"].shape[1] == 2000
     assert "2000 of 6000 samples" in shown["notes"][0]
@@ -336,7 +337,7 @@ def test_what_does_not_fit_is_refused(tmp_path, votes, options, message):
 
 
 def test_only_models_are_reported(tmp_path):
-    with pytest.raises(TypeError, match="needs a DualTAP or a HopfieldRBM, got dict"):
+    with pytest.raises(TypeError, match="needs HopfieldPatterns, DualTAP or HopfieldRBM, got dict"):
         write_report({}, tmp_path / "report.html")
 
 
@@ -344,7 +345,7 @@ def test_names_default_to_those_of_the_fit(tmp_path):
     import pandas as pd
 
     frame = pd.DataFrame(np.eye(6, dtype=int), columns=list("uvwxyz"))
-    model = dt.DualTAP(n_patterns=1, random_state=0).fit(frame)
+    model = dt.HopfieldPatterns(n_patterns=1, random_state=0).fit(frame)
     assert contents(checked(model))["names"] == tuple("uvwxyz")
 
 

@@ -18,13 +18,14 @@ import dualtap as dt
 from dualtap import _validation
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.preprocessing import BinarizeSpins
+from dualtap.recovery.learned import LearnedPatterns
 
-TAP = dt.DualTAP(2, random_state=0)
-BLIND = dt.DualTAP(random_state=0)
-PAPER = dt.DualTAP.paper(2, beta=2.0, random_state=0)
+GIVEN = dt.HopfieldPatterns(2, random_state=0)
+BLIND = dt.HopfieldPatterns(random_state=0)
+PUBLISHED = dt.DualTAP(2, beta=2.0, random_state=0)
 RBM = dt.HopfieldRBM(3, max_updates=20, n_chains=10, early_stopping=False, random_state=0)
 PAIRS = [NaiveMeanField(shrinkage=0.1), PseudoLikelihood(0.1)]
-ESTIMATORS = [BLIND, TAP, PAPER, RBM, *PAIRS]
+ESTIMATORS = [BLIND, GIVEN, PUBLISHED, RBM, *PAIRS]
 NOT_A_CLASSIFIER = (
     "there is a probability for each pattern, and the check expects one for each class it has in y"
 )
@@ -37,18 +38,13 @@ def expected_failures(estimator):
             "an object that is no number is refused with its row and column, not in float()'s words"
         )
     }
-    if not isinstance(estimator, dt.DualTAP):
+    if not isinstance(estimator, LearnedPatterns):
         return failures
-    failures |= {
+    return failures | {
         "check_clustering": "three clusters in the plane: two spins have two states up to a sign",
         "check_estimator_sparse_array": NOT_A_CLASSIFIER,
         "check_estimator_sparse_matrix": NOT_A_CLASSIFIER,
     }
-    if estimator.scheme == "joint":
-        failures["check_transformer_n_iter"] = (
-            "max_iter is for the rounds of deflation; recovery of all patterns together has none"
-        )
-    return failures
 
 
 @pytest.fixture
@@ -161,7 +157,7 @@ FRAMES = ["pandas", "polars", "pyarrow"]
 
 @pytest.fixture(scope="module")
 def fitted(samples):
-    return [clone(estimator).fit(samples) for estimator in (TAP, PAPER, RBM, *PAIRS)]
+    return [clone(estimator).fit(samples) for estimator in (GIVEN, PUBLISHED, RBM, *PAIRS)]
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
@@ -189,12 +185,12 @@ def test_missing_entries_in_tables(samples, missing):
             [pa.array(x, mask=h) for x, h in zip(samples.T, holes.T, strict=True)], NAMES
         ),
     }[missing]
-    model = clone(TAP).fit(X)
-    np.testing.assert_array_equal(clone(TAP).fit(table).patterns_, model.patterns_)
+    model = clone(GIVEN).fit(X)
+    np.testing.assert_array_equal(clone(GIVEN).fit(table).patterns_, model.patterns_)
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-@pytest.mark.parametrize("estimator", [TAP, RBM, *PAIRS], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [GIVEN, RBM, *PAIRS], ids=lambda e: type(e).__name__)
 def test_names_of_columns_are_learned_and_checked(samples, kind, estimator):
     table = CONTAINERS[kind](samples, None)
     model = clone(estimator).fit(table)
@@ -215,7 +211,7 @@ def test_names_of_columns_are_learned_and_checked(samples, kind, estimator):
 
 
 def test_spins_forget_the_names_of_an_earlier_fit(samples):
-    model = clone(TAP).fit(pd.DataFrame(samples, columns=NAMES))
+    model = clone(GIVEN).fit(pd.DataFrame(samples, columns=NAMES))
     model.fit(dt.spins.as_spins(samples))
     assert not hasattr(model, "feature_names_in_")
     with pytest.raises(ValueError, match="expecting 60 features"):
@@ -224,7 +220,7 @@ def test_spins_forget_the_names_of_an_earlier_fit(samples):
 
 def test_sparse_matrices_are_zero_one():
     with pytest.raises(ValueError, match="third value: 2"):
-        clone(TAP).fit(scipy.sparse.csr_array(np.array([[0, 2, 1], [1, 0, 1]])))
+        clone(GIVEN).fit(scipy.sparse.csr_array(np.array([[0, 2, 1], [1, 0, 1]])))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
@@ -236,7 +232,10 @@ def test_tags(estimator):
 
 
 @pytest.mark.parametrize(("library", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-@pytest.mark.parametrize(("estimator", "prefix"), [(TAP, "dualtap"), (RBM, "hopfieldrbm")])
+@pytest.mark.parametrize(
+    ("estimator", "prefix"),
+    [(GIVEN, "hopfieldpatterns"), (PUBLISHED, "dualtap"), (RBM, "hopfieldrbm")],
+)
 def test_transform_gives_frames(samples, library, frame, estimator, prefix):
     model = clone(estimator).fit(samples)
     overlaps = model.transform(samples)
@@ -259,12 +258,12 @@ def numbers():
 
 def test_numbers_to_patterns_in_a_pipeline(numbers):
     X, teacher = numbers
-    model = make_pipeline(BinarizeSpins(), dt.DualTAP(random_state=0)).fit(X)
+    model = make_pipeline(BinarizeSpins(), dt.HopfieldPatterns(random_state=0)).fit(X)
     assert dt.metrics.match(model[-1].patterns_, teacher.patterns).n_recovered() == 3
     assert model.transform(X).shape == (90, 3)
     assert model.predict(X).shape == (90,)
     assert -np.log(2) < model.score(X) < 0
-    assert model.get_feature_names_out().tolist() == ["dualtap0", "dualtap1", "dualtap2"]
+    assert model.get_feature_names_out().tolist() == [f"hopfieldpatterns{k}" for k in range(3)]
     assert "dualtap-summary" not in model._repr_html_()  # scikit-learn's own diagram
     names = [f"gene {k}" for k in range(120)]
     framed = clone(model).set_output(transform="pandas").fit(pd.DataFrame(X, columns=names))
@@ -274,16 +273,17 @@ def test_numbers_to_patterns_in_a_pipeline(numbers):
 
 def test_searching_the_number_of_patterns_by_pseudo_likelihood(numbers):
     X, _ = numbers
-    pipeline = make_pipeline(BinarizeSpins(), dt.DualTAP(random_state=0))
-    search = GridSearchCV(pipeline, {"dualtap__n_patterns": [1, 2, 3]}, cv=3).fit(X)
-    assert search.best_params_ == {"dualtap__n_patterns": 3}
+    pipeline = make_pipeline(BinarizeSpins(), dt.HopfieldPatterns(random_state=0))
+    search = GridSearchCV(pipeline, {"hopfieldpatterns__n_patterns": [1, 2, 3]}, cv=3).fit(X)
+    assert search.best_params_ == {"hopfieldpatterns__n_patterns": 3}
     scores = search.cv_results_["mean_test_score"]
     assert (np.diff(scores) > 0).all()
     assert search.best_estimator_[-1].n_patterns_ == 3
 
 
-def test_searching_the_effort(samples):
-    search = GridSearchCV(dt.DualTAP(3, random_state=0), {"effort": [1, 2]}, cv=2).fit(samples)
+def test_searching_the_start(samples):
+    starts = {"start": ["random", "spectral"]}
+    search = GridSearchCV(dt.DualTAP(3, 2.0, random_state=0), starts, cv=2).fit(samples)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.score(samples) == search.best_estimator_.score(samples)
 

@@ -270,7 +270,7 @@ def test_shells_complete_commands_options_and_values(complete, shell):
     options = complete(shell, "dualtap fit --me")
     assert "--method" in options
     assert "--output" not in options
-    assert {"tap", "paper", "rbm"} <= set(
+    assert {"patterns", "dualtap", "rbm"} <= set(
         re.findall(r"\w+", complete(shell, "dualtap fit --method "))
     )
     starts = complete(shell, "dualtap sample --start p")

@@ -24,7 +24,7 @@ from benchmarks.against.tables import (
     wide,
 )
 from benchmarks.peers import OURS
-from benchmarks.recovery import FIRST_SEED, Case, draw
+from benchmarks.recovery_cases import FIRST_SEED, Case, draw
 from dualtap._progress import Advance
 from dualtap.metrics import match
 
@@ -54,7 +54,7 @@ CASES = (
     *(Case(2.0, 20, n_samples) for n_samples in (40, 60, 200)),
     Case(2.0, 20, 200, flipped=True),
     Case(2.0, 20, 200, missing=0.2),
-    Case(2.0, 20, 250, coins=0.2),
+    Case(2.0, 20, 250, random_share=0.2),
     Case(2.0, 10, 500, field=0.5),
     Case(2.0, 50, 500, n_spins=5000),
     Case(4.0, 100, 1000),

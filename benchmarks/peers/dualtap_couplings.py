@@ -8,12 +8,12 @@ from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 
 
 def from_patterns(X, seed):
-    """Fit patterns and β, with nothing given."""
-    model = dualtap.DualTAP(random_state=seed).fit(X)
+    """Fit patterns and strengths, with default parameters."""
+    model = dualtap.HopfieldPatterns(random_state=seed).fit(X)
     Z = model.magnetizations_.astype(np.float64)
     if not len(Z):
         return np.zeros((X.shape[1], X.shape[1]))
-    J = model.beta_ / X.shape[1] * Z.T @ Z
+    J = (Z.T * model.strengths_) @ Z / X.shape[1]
     np.fill_diagonal(J, 0)
     return J
 

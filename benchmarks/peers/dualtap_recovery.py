@@ -11,7 +11,7 @@ def prepare(setup, request):
     spins = np.load(request["samples"])
     X = np.where(spins == 0, np.float32(np.nan), spins) if not spins.all() else spins
     n_patterns = request["n_patterns"] if setup["method"] == "P given" else None
-    model = dualtap.DualTAP(n_patterns=n_patterns, random_state=request["seed"])
+    model = dualtap.HopfieldPatterns(n_patterns=n_patterns, random_state=request["seed"])
     return lambda: model.fit(X).patterns_
 
 

@@ -4,7 +4,7 @@ from dualtap import metrics
 from dualtap.hopfield import HopfieldModel
 from dualtap.io import load, save
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP
+from dualtap.recovery import DualTAP, HopfieldPatterns
 from dualtap.spins import as_spins
 
 __version__ = "0.1.0"
@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DualTAP",
     "HopfieldModel",
+    "HopfieldPatterns",
     "HopfieldRBM",
     "__version__",
     "as_spins",

@@ -48,35 +48,21 @@ def flip_odds(beta: float, n_spins: int, n_patterns: int) -> NDArray[np.uint64]:
     return odds
 
 
-class Chains:
-    """Independent chains in the layout of the kernel: groups of lanes.
+class _Lanes:
+    """Independent chains in the layout of the sequential kernels: groups of lanes.
 
     Parameters
     ----------
-    patterns : array of shape (n_patterns, n_spins), int8 ±1
     initial : array of shape (n_chains, n_spins), int8 ±1
         Where the chains start.
     rng : Generator
         Seeds every chain's own generator.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap._chains import Chains
-    >>> zeta = np.ones((1, 50), dtype=np.int8)
-    >>> chains = Chains(zeta, np.repeat(zeta, 3, axis=0), np.random.default_rng(0))
-    >>> chains.run(beta=2.0, n_sweeps=4).shape
-    (4, 3)
     """
 
-    def __init__(
-        self, patterns: NDArray[np.int8], initial: NDArray[np.int8], rng: np.random.Generator
-    ) -> None:
-        self.n_patterns, self.n_spins = patterns.shape
-        if self.n_spins >= 2**24:
+    def __init__(self, initial: NDArray[np.int8], rng: np.random.Generator) -> None:
+        self.n_chains, self.n_spins = initial.shape
+        if self.n_spins >= 2**24:  # beyond it float32 does not count overlaps
             raise ValueError(f"sampling needs n_spins < 2**24, got {self.n_spins}")
-        self.n_chains = len(initial)
-        self.patterns = np.ascontiguousarray(patterns.T, dtype=np.float32)
         lanes = self._lanes()
         n_groups = -(-self.n_chains // lanes)
         padded = np.resize(initial, (n_groups * lanes, self.n_spins))
@@ -90,11 +76,52 @@ class Chains:
         self.generators = np.ascontiguousarray(words.reshape(n_groups, lanes, 4).transpose(0, 2, 1))
 
     def _lanes(self) -> int:
-        """Lanes a group: wide enough for vector units, few enough to occupy every thread."""
+        """Lanes per group: wide enough for vector units, few enough to occupy every thread."""
         import numba
 
         share = -(-self.n_chains // numba.get_num_threads())
         return int(min(128, -(-share // 16) * 16))
+
+    def states(self) -> NDArray[np.int8]:
+        """Return the chains' states, (n_chains, n_spins)."""
+        flat = self.spins.transpose(0, 2, 1).reshape(-1, self.n_spins)
+        return np.ascontiguousarray(flat[: self.n_chains])
+
+
+class Chains(_Lanes):
+    """Chains of a model whose patterns are ±1 and equally strong, without fields.
+
+    Parameters
+    ----------
+    patterns : array of shape (n_patterns, n_spins), int8 ±1
+    initial : array of shape (n_chains, n_spins), int8 ±1
+        Where the chains start.
+    rng : Generator
+        Seeds every chain's own generator.
+    strength : float
+        Of every pattern, in units of β; positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap._chains import Chains
+    >>> zeta = np.ones((1, 50), dtype=np.int8)
+    >>> chains = Chains(zeta, np.repeat(zeta, 3, axis=0), np.random.default_rng(0))
+    >>> chains.run(beta=2.0, n_sweeps=4).shape
+    (4, 3)
+    """
+
+    def __init__(
+        self,
+        patterns: NDArray[np.int8],
+        initial: NDArray[np.int8],
+        rng: np.random.Generator,
+        strength: float = 1.0,
+    ) -> None:
+        super().__init__(initial, rng)
+        self.n_patterns = len(patterns)
+        self.patterns = np.ascontiguousarray(patterns.T, dtype=np.float32)
+        self.strength = strength
 
     def run(
         self, beta: float, n_sweeps: int, advance: Callable[[int], None] | None = None
@@ -102,7 +129,7 @@ class Chains:
         """Sweep all chains; return Σ_μ (ζ·s)² after every sweep, (n_sweeps, n_chains)."""
         from dualtap._kernels.glauber import glauber_sweeps
 
-        against = flip_odds(beta, self.n_spins, self.n_patterns)
+        against = flip_odds(beta * self.strength, self.n_spins, self.n_patterns)
         recorded = []
         for sweeps in _calls(n_sweeps, self.n_spins * self.n_chains):
             squares = np.empty((len(self.spins), sweeps, self.spins.shape[2]))
@@ -112,14 +139,72 @@ class Chains:
                 advance(sweeps)
         return np.concatenate(recorded) if recorded else np.empty((0, self.n_chains))
 
-    def states(self) -> NDArray[np.int8]:
-        """Return the chains' states, (n_chains, n_spins)."""
-        flat = self.spins.transpose(0, 2, 1).reshape(-1, self.n_spins)
-        return np.ascontiguousarray(flat[: self.n_chains])
+
+class GeneralChains(_Lanes):
+    r"""Chains of any model: strengths of any sign, zeros in patterns, fields.
+
+    A sweep sets the spins one after the other, each given all others by
+    :math:`P(s_i = 1) = 1/(1 + e^{-2h_i})`; the odds are computed in single precision.
+
+    Parameters
+    ----------
+    patterns : array of shape (n_patterns, n_spins), int8
+        -1, 0 or +1; there may be none.
+    strengths : array of shape (n_patterns,)
+        In units of β, of any sign.
+    fields : array of shape (n_spins,) or None
+        The b_i.
+    initial : array of shape (n_chains, n_spins), int8 ±1
+        Where the chains start.
+    rng : Generator
+        Seeds every chain's own generator.
+
+    Examples
+    --------
+    Repelled by a pattern, chains are rarely in its state:
+
+    >>> import numpy as np
+    >>> from dualtap._chains import GeneralChains
+    >>> zeta = np.ones((1, 50), dtype=np.int8)
+    >>> states = np.repeat(zeta, 3, axis=0)
+    >>> chains = GeneralChains(zeta, np.array([-2.0]), None, states, np.random.default_rng(0))
+    >>> chains.run(beta=1.0, n_sweeps=20)
+    >>> bool((abs(chains.states().sum(axis=1)) < 25).all())
+    True
+    """
+
+    def __init__(
+        self,
+        patterns: NDArray[np.int8],
+        strengths: NDArray[np.float64],
+        fields: NDArray[np.float64] | None,
+        initial: NDArray[np.int8],
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(initial, rng)
+        self.patterns = np.ascontiguousarray(patterns.T, dtype=np.float32)
+        self.strengths = strengths
+        self.fields = np.zeros(self.n_spins, dtype=np.float32)
+        if fields is not None:
+            self.fields[:] = fields
+
+    def run(self, beta: float, n_sweeps: int, advance: Callable[[int], None] | None = None) -> None:
+        """Sweep all chains."""
+        from dualtap._kernels.heat_bath import heat_bath_sweeps
+
+        scale = beta * self.strengths / self.n_spins
+        weights = (self.patterns * scale).astype(np.float32)
+        own = (self.patterns**2 @ scale).astype(np.float32)
+        for sweeps in _calls(n_sweeps, self.n_spins * self.n_chains):
+            heat_bath_sweeps(
+                self.spins, self.patterns, weights, own, self.fields, self.generators, sweeps
+            )
+            if advance is not None:
+                advance(sweeps)
 
 
 class BlockChains:
-    r"""Independent chains of a model with fields, moved by block Gibbs steps.
+    r"""Chains of equally strong ±1 patterns with fields, moved by block Gibbs steps.
 
     Gaussian hidden units (Hubbard and Stratonovich) make the spins independent:
     :math:`\lambda_\mu | s \sim N(\sqrt{\beta/N}\,\zeta^\mu\cdot s, 1)`, and given λ spin i feels
@@ -134,6 +219,8 @@ class BlockChains:
         Where the chains start.
     rng : Generator
         Seeds every chain's own generator.
+    strength : float
+        Of every pattern, in units of β; positive.
 
     Examples
     --------
@@ -152,9 +239,11 @@ class BlockChains:
         fields: NDArray[np.float64],
         initial: NDArray[np.int8],
         rng: np.random.Generator,
+        strength: float = 1.0,
     ) -> None:
         self.n_chains, self.n_spins = initial.shape
         self.patterns = patterns
+        self.strength = strength
         self.fields = padded(fields[None], 1)[0]
         even = self.n_chains + self.n_chains % 2  # the kernel moves two chains at a time
         self.spins = padded(initial, even)
@@ -165,7 +254,7 @@ class BlockChains:
         from dualtap._kernels.gibbs import gibbs_steps
 
         n_hidden = -(-len(self.patterns) // UNITS) * UNITS
-        weights = padded(np.sqrt(beta / self.n_spins) * self.patterns, n_hidden)
+        weights = padded(np.sqrt(beta * self.strength / self.n_spins) * self.patterns, n_hidden)
         held = np.empty((0, self.spins.shape[1]), dtype=np.float32)
         for sweeps in _calls(n_sweeps, self.n_spins * self.n_chains):
             with enough_threads(sweeps * self.spins.size):

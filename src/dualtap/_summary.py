@@ -11,35 +11,34 @@ from numpy.typing import NDArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP
-from dualtap.recovery.reasons import phase
-from dualtap.recovery.task import Regime
+from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.recovery.learned import UNCERTAIN, LearnedPatterns
 from dualtap.spins import Spins
 
-Model = DualTAP | HopfieldRBM
+Model = HopfieldPatterns | DualTAP | HopfieldRBM
 _LEADING = 40
 _MOST_CERTAIN = 4
 
 
 def describe(model: Model) -> dict[str, Any]:
     """Return what a fitted model has found."""
-    return _describe_rbm(model) if isinstance(model, HopfieldRBM) else _describe_tap(model)
+    return _describe_rbm(model) if isinstance(model, HopfieldRBM) else _describe_patterns(model)
 
 
-def _describe_tap(model: DualTAP) -> dict[str, Any]:
-    confidence = np.abs(model.magnetizations_)
+def _describe_patterns(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     result: dict[str, Any] = {
+        "method": type(model).__name__,
         "n_patterns": model.n_patterns_,
         "n_spins": model.n_features_in_,
         "beta": None if np.isnan(model.beta_) else model.beta_,  # JSON has no NaN
-        "beta_was_given": model.beta is not None,
-        "regime": model.regime_,
-        "phase": phase(Regime(model.regime_)),
+        "beta_was_given": getattr(model, "beta", None) is not None,
         "reason": model.reason_,
     }
     if model.n_patterns_:
-        result["distance"] = model._distance()
-    if hasattr(model, "history_"):
+        result["samples_per_pattern"] = model._samples_per_pattern()
+        if not np.isnan(model._median_overlap):  # as in an old file
+            result["median_overlap_with_the_nearest_pattern"] = model._median_overlap
+    if isinstance(model, DualTAP):
         result["rounds"] = len(model.history_.scores)
     if hasattr(model, "n_passes_"):
         result["passes"] = model.n_passes_
@@ -48,14 +47,25 @@ def _describe_tap(model: DualTAP) -> dict[str, Any]:
         result["rms_field"] = _rms(model.fields_)
     result |= {
         "weights": model.weights_.tolist(),
-        "mean_confidence": confidence.mean(axis=1).tolist(),
-        "unsure_bits": (confidence < 0.8).sum(axis=1).tolist(),
+        "strengths": model.strengths_.tolist(),
+        **_confidence(model),
     }
     if hasattr(model, "feature_names_in_"):
         result["certain_spins"] = certain_spins(model.magnetizations_, model.feature_names_in_)
     if hasattr(model, "spectrum_"):
         result["spectrum"] = model.spectrum_[:_LEADING].tolist()
     return result
+
+
+def _confidence(model: LearnedPatterns) -> dict[str, list[Any]]:
+    """Return what is known of the bits of each pattern, those that are 0 left out."""
+    size, support = np.abs(model.magnetizations_), model.patterns_ != 0
+    n_bits = support.sum(axis=1)
+    found = {
+        "mean_confidence": (np.where(support, size, 0).sum(axis=1) / n_bits.clip(1)).tolist(),
+        "unsure_bits": ((size < UNCERTAIN) & support).sum(axis=1).tolist(),
+    }
+    return found if support.all() else {"support": n_bits.tolist(), **found}
 
 
 def certain_spins(
@@ -121,7 +131,7 @@ def _describe_rbm(model: HopfieldRBM) -> dict[str, Any]:
 def explain(model: Model, spins: Spins) -> dict[str, Any]:
     """Return how well a model explains samples."""
     result = {"data": str(spins.summary), "score": model.score(spins)}
-    if isinstance(model, DualTAP):
+    if isinstance(model, LearnedPatterns):
         labels = model.predict(spins)
         counts = np.bincount(labels[labels >= 0], minlength=model.n_patterns_)
         result["weights"] = (counts / spins.n_samples).tolist()
@@ -130,7 +140,7 @@ def explain(model: Model, spins: Spins) -> dict[str, Any]:
 
 def agreement(model: Model, spins: Spins, labels: NDArray[np.str_]) -> dict[str, Any]:
     """Compare the states that samples are nearest to with labels that were never fitted."""
-    if not isinstance(model, DualTAP):
+    if not isinstance(model, LearnedPatterns):
         return {}
     from sklearn.metrics import adjusted_rand_score
 
@@ -157,7 +167,7 @@ def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:
 
 
 def _coupling_error(model: Model, teacher: HopfieldModel) -> CouplingError | None:
-    if isinstance(model, DualTAP):
+    if isinstance(model, LearnedPatterns):
         return coupling_error(model.magnetizations_, teacher.patterns)
     if model.hidden != "gaussian":
         return None
@@ -177,8 +187,8 @@ def headline(result: dict[str, Any]) -> str:
     >>> from dualtap._summary import headline
     >>> headline({"n_patterns": 3, "beta": 1.987, "beta_was_given": False})
     '3 patterns found, β = 1.99 (fitted)'
-    >>> headline({"n_patterns": 0, "beta": None, "reason": "the samples are what coins give"})
-    'no pattern found: the samples are what coins give'
+    >>> headline({"n_patterns": 0, "beta": None, "reason": "the data are consistent with noise"})
+    'no pattern found: the data are consistent with noise'
     """
     if not result["n_patterns"] and "reason" in result:
         return f"no pattern found: {result['reason']}"
@@ -189,7 +199,7 @@ def headline(result: dict[str, Any]) -> str:
         )
     n_patterns = result["n_patterns"]
     found = f"{n_patterns} pattern{'' if n_patterns == 1 else 's'} found"
-    if "beta" not in result:
+    if result.get("beta") is None:
         return found
     source = "given" if result["beta_was_given"] else "fitted"
     return f"{found}, β = {result['beta']:.3g} ({source})"

@@ -22,6 +22,8 @@ Pictures = tuple[NDArray[np.floating], Sequence[int]]
 
 _PER_PATTERN = {
     "weights": ("share of samples", "{:.1%}"),
+    "strengths": ("strength", "{:.3g}"),
+    "support": ("spins", "{:d}"),
     "mean_confidence": ("mean |m|", "{:.3f}"),
     "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
 }
@@ -91,6 +93,8 @@ def _print_scalars(result: dict[str, Any], console: Console) -> None:
 
 def _pattern_table(result: dict[str, Any]) -> Table:
     columns = {key: spec for key, spec in _PER_PATTERN.items() if key in result}
+    if len(set(result.get("strengths", ()))) <= 1:  # one β, printed above
+        columns.pop("strengths", None)
     n_patterns = result["n_patterns"]
     shown = min(n_patterns, _MOST_ROWS)
     table = Table("pattern", caption=_left_out(shown, n_patterns), box=None, pad_edge=False)

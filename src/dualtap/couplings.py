@@ -105,7 +105,7 @@ def factors_of(couplings: Couplings) -> tuple[FloatArray, FloatArray]:
 
 
 class HebbianCouplings:
-    r"""Couplings :math:`J = V^\top V / N` of R stored vectors, in O(R N) memory and time.
+    r"""Couplings :math:`J = V^\top \mathrm{diag}(w) V / N` of R stored vectors, in O(R N).
 
     Parameters
     ----------
@@ -114,6 +114,8 @@ class HebbianCouplings:
         of another namespace than NumPy stays where it is, and magnetizations must be there too.
     dtype : {float32, float64}
         Precision of the products.
+    weights : array-like of shape (n_vectors,), optional
+        The w, of any sign; 1 by default. For vectors of NumPy.
 
     Examples
     --------
@@ -126,24 +128,36 @@ class HebbianCouplings:
     array([[0., 0., 0., 0.]], dtype=float32)
     """
 
-    def __init__(self, vectors: ArrayLike, dtype: type[np.floating[Any]] = np.float32) -> None:
+    def __init__(
+        self,
+        vectors: ArrayLike,
+        dtype: type[np.floating[Any]] = np.float32,
+        weights: ArrayLike | None = None,
+    ) -> None:
         self.vectors: FloatArray = _floats(vectors, dtype)
         self.n_spins: int = self.vectors.shape[1]
         self.dtype: Any = self.vectors.dtype
-        squares = to_numpy(row_squares(self.vectors)).sum(dtype=np.float64)
-        self.alpha: float = float(squares) / self.n_spins**2
+        squares = to_numpy(row_squares(self.vectors))
+        self.weights: FloatArray | None = None
+        if weights is not None:
+            self.weights = np.asarray(weights, dtype=dtype)
+            squares = squares * self.weights
+        self.alpha: float = float(squares.sum(dtype=np.float64)) / self.n_spins**2
 
     def dot(self, m: FloatArray) -> FloatArray:
         """Return J m for every row of ``m``."""
         # The many vectors as left factor: BLAS packs the few students, not the whole matrix.
-        product: FloatArray = (self.vectors @ m.T).T @ self.vectors
+        overlaps = (self.vectors @ m.T).T
+        if self.weights is not None:
+            overlaps = overlaps * self.weights
+        product: FloatArray = overlaps @ self.vectors
         product /= self.n_spins
         return product
 
     def factors(self) -> tuple[FloatArray, FloatArray]:
-        """Return the stored vectors and weights of one."""
+        """Return the stored vectors and their weights."""
         V = to_numpy(self.vectors)
-        return V, np.ones(len(V), dtype=V.dtype)
+        return V, np.ones(len(V), dtype=V.dtype) if self.weights is None else self.weights
 
 
 class GramCouplings:

@@ -1,47 +1,57 @@
-r"""The Hopfield teacher: patterns, fields, energy, low-rank couplings, and sampling.
+r"""The model of the whole package: patterns with strengths, fields, energy, and sampling.
 
-:math:`P(s) \propto \exp\left(\frac\beta2 \sum_{ij} J_{ij} s_i s_j + \sum_i b_i s_i\right)` with
-:math:`J_{ij} = \frac1N \sum_\mu \zeta_i^\mu \zeta_j^\mu`; the fields b are zero in the paper.
-J has rank P, so a spin update costs O(P).
+.. math:: P(s) \propto \exp\Big(\frac12 \sum_\mu \frac{g_\mu}N (\zeta^\mu\cdot s)^2
+          + \sum_i b_i s_i\Big), \qquad \zeta^\mu \in \{-1, 0, +1\}^N
+
+The paper's Hopfield model is the case of equal strengths :math:`g_\mu = \beta`, no zeros and no
+fields. The couplings have rank P, so a spin update costs O(P).
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap._chains import BlockChains, Chains, annealing_schedule
 from dualtap._equilibration import Equilibration
-from dualtap._progress import progress
+from dualtap._parameters import as_fields as as_fields  # other modules import it from here
+from dualtap._parameters import as_patterns, as_strengths
 from dualtap._random import RandomState, as_generator
+from dualtap._sampling import SampledModel
 from dualtap.couplings import HebbianCouplings
-from dualtap.spins import as_spins
+from dualtap.spins import Spins, as_spins
 
 __all__ = ["Equilibration", "HopfieldModel"]
 
-Start = Literal["auto", "patterns", "random", "annealed"]
 
+class HopfieldModel(SampledModel):
+    r"""Patterns that attract or repel ±1 spins, each with its strength, and fields on the spins.
 
-class HopfieldModel:
-    r"""A Hopfield network with given patterns at inverse temperature β, and fields on its spins.
+    .. math:: P(s) \propto \exp\Big(\frac12 \sum_\mu \frac{g_\mu}N (\zeta^\mu\cdot s)^2
+              + \sum_i b_i s_i\Big)
 
-    .. math:: P(s) \propto \exp\Big(\frac\beta2 \sum_{ij} J_{ij} s_i s_j + \sum_i b_i s_i\Big)
+    Give either ``beta``, the strength of all patterns (the Hopfield model at inverse temperature
+    β), or ``strengths``.
 
     Parameters
     ----------
     patterns : array-like of shape (n_patterns, n_spins)
-        The ζ^μ, any binary encoding.
-    beta : float
-        Inverse temperature, positive.
+        The ζ^μ: any binary encoding, or -1, 0 and +1, where a spin of 0 takes no part in the
+        pattern. An array of 0 and 1 without a -1 is read as 0/1, where 0 means -1; pass
+        ``as_spins(patterns, zero_is_missing=True)`` if it means no part. There may be no pattern
+        at all, shape (0, n_spins): the spins are then independent.
+    beta : float, optional
+        Inverse temperature, positive: all g_μ are equal to it.
     fields : array-like of shape (n_spins,), optional
-        The b_i, which β does not multiply; without them there are none, as in the paper.
+        The b_i, which β does not multiply; zero by default, as in the paper.
+    strengths : array-like of shape (n_patterns,), optional
+        The g_μ, finite: positive for patterns that attract, negative for those that repel.
 
     Attributes
     ----------
-    patterns : array of shape (n_patterns, n_spins), int8 ±1
+    patterns : array of shape (n_patterns, n_spins), int8
+    strengths : array of shape (n_patterns,), float64 and read-only
     beta : float
+        1 if strengths were given.
     fields : array of shape (n_spins,), float64 and read-only, or None
 
     Examples
@@ -54,21 +64,34 @@ class HopfieldModel:
     >>> bool((abs(X @ teacher.patterns.T).max(axis=1) > 80).all())
     True
 
-    Spins that lean to +1 on top of what the patterns say:
+    Spins biased to +1 in addition to the patterns:
 
     >>> biased = dt.HopfieldModel(teacher.patterns, beta=0.5, fields=[0.5] * 100)
     >>> bool(biased.sample(50, random_state=1).mean() > 0.3)
     True
+
+    One pattern attracts, another repels, a third involves the first ten spins only:
+
+    >>> zeta = teacher.patterns.copy()
+    >>> zeta[2, 10:] = 0
+    >>> model = dt.HopfieldModel(zeta, strengths=[1.5, -1.0, 8.0])
+    >>> model
+    HopfieldModel(n_spins=100, n_patterns=3, strengths=-1 to 8)
+    >>> model.sample(5, random_state=1).shape
+    (5, 100)
     """
 
-    def __init__(self, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None) -> None:
-        spins = as_spins(patterns)
-        if spins.summary.n_missing:
-            raise ValueError("patterns must be complete: every entry -1 or +1")
-        if not (np.isfinite(beta) and beta > 0):
-            raise ValueError(f"beta must be a positive number, got {beta!r}")
-        self.patterns = spins.values
-        self.beta = float(beta)
+    def __init__(
+        self,
+        patterns: ArrayLike | Spins,
+        beta: float | None = None,
+        fields: ArrayLike | None = None,
+        *,
+        strengths: ArrayLike | None = None,
+    ) -> None:
+        self.patterns = as_patterns(patterns)
+        self.strengths = as_strengths(self.n_patterns, beta, strengths)
+        self.beta = 1.0 if beta is None else float(beta)
         self.fields = None if fields is None else as_fields(fields, self.n_spins)
 
     @classmethod
@@ -76,20 +99,28 @@ class HopfieldModel:
         cls,
         n_spins: int,
         n_patterns: int,
-        beta: float,
+        beta: float | None = None,
         random_state: RandomState = None,
         fields: ArrayLike | None = None,
+        *,
+        strengths: ArrayLike | None = None,
+        support: float = 1.0,
     ) -> HopfieldModel:
         """Return a model whose pattern entries are ±1 with equal odds, all independent.
 
         Parameters
         ----------
         n_spins, n_patterns : int
-        beta : float
-            Inverse temperature.
+        beta : float, optional
+            Inverse temperature; either this or ``strengths``.
         random_state : int, RandomState, Generator or None
         fields : array-like of shape (n_spins,), optional
             The model's fields, as given.
+        strengths : array-like of shape (n_patterns,), optional
+            The strengths of the patterns, as given.
+        support : float
+            Share of the spins that take part in a pattern, in (0, 1]. Every pattern has the
+            nearest whole number of them, at least two, at random places; the others are 0.
 
         Returns
         -------
@@ -100,34 +131,46 @@ class HopfieldModel:
         >>> import dualtap as dt
         >>> dt.HopfieldModel.random(50, 2, beta=1.5, random_state=0)
         HopfieldModel(n_spins=50, n_patterns=2, beta=1.5)
+        >>> diluted = dt.HopfieldModel.random(50, 2, strengths=[9, 5], support=0.2, random_state=0)
+        >>> abs(diluted.patterns).sum(axis=1)
+        array([10, 10])
         """
         if n_spins < 2 or n_patterns < 1:
             raise ValueError(
                 "a model needs n_spins >= 2 and n_patterns >= 1, "
                 f"got n_spins={n_spins}, n_patterns={n_patterns}"
             )
+        if not 0 < support <= 1:
+            raise ValueError(f"support must be a share above 0 and at most 1, got {support!r}")
         rng = as_generator(random_state)
         bits = rng.integers(0, 2, size=(n_patterns, n_spins), dtype=np.int8)
-        return cls(2 * bits - 1, beta, fields)
+        patterns = 2 * bits - 1
+        if support < 1:
+            places = rng.permuted(np.tile(np.arange(n_spins), (n_patterns, 1)), axis=1)
+            patterns[places >= max(2, round(support * n_spins))] = 0
+        # Read as -1, 0 and +1 even if no -1 happens to be among them.
+        spins = as_spins(patterns, zero_is_missing=True)
+        return cls(spins, beta, fields, strengths=strengths)
 
     def __repr__(self) -> str:
         return (
             f"HopfieldModel(n_spins={self.n_spins}, n_patterns={self.n_patterns}, "
-            f"beta={self.beta:g}{'' if self.fields is None else ', with fields'})"
+            f"{self._strengths_in_words()}{'' if self.fields is None else ', with fields'})"
         )
 
-    @property
-    def n_spins(self) -> int:
-        """Number of spins N."""
-        return int(self.patterns.shape[1])
-
-    @property
-    def n_patterns(self) -> int:
-        """Number of patterns P."""
-        return len(self.patterns)
+    def _strengths_in_words(self) -> str:
+        if np.all(self.strengths == self.beta):
+            return f"beta={self.beta:g}"
+        low, high = self.strengths.min(), self.strengths.max()
+        return f"strengths={low:g}" + (f" to {high:g}" if high > low else "")
 
     def couplings(self) -> NDArray[np.float64]:
-        """Return the dense matrix J of shape (n_spins, n_spins), diagonal P/N included.
+        r"""Return the dense matrix J of shape (n_spins, n_spins), its diagonal included.
+
+        .. math:: P(s) \propto \exp\Big(\frac\beta2 \sum_{ij} J_{ij} s_i s_j + \sum_i b_i s_i\Big),
+                  \qquad J = \frac1N \sum_\mu \frac{g_\mu}\beta \zeta^\mu {\zeta^\mu}^\top
+
+        With ``beta`` given it is the Hebbian matrix, diagonal P/N; with ``strengths``, β is 1.
 
         Examples
         --------
@@ -135,9 +178,12 @@ class HopfieldModel:
         >>> dt.HopfieldModel([[1, -1]], beta=1.0).couplings()
         array([[ 0.5, -0.5],
                [-0.5,  0.5]])
+        >>> dt.HopfieldModel([[1, -1]], strengths=[-3]).couplings()
+        array([[-1.5,  1.5],
+               [ 1.5, -1.5]])
         """
         zeta = self.patterns.astype(np.float64)
-        J: NDArray[np.float64] = zeta.T @ zeta / self.n_spins
+        J: NDArray[np.float64] = (zeta.T * self._ratios) @ zeta / self.n_spins
         return J
 
     def coupling_operator(self) -> HebbianCouplings:
@@ -152,15 +198,16 @@ class HopfieldModel:
         >>> np.allclose(model.coupling_operator().dot(v), v @ model.couplings())
         True
         """
-        return HebbianCouplings(self.patterns, np.float64)
+        return HebbianCouplings(self.patterns, np.float64, self._ratios)
 
     def energy(self, X: ArrayLike) -> NDArray[np.float64]:
         r"""Return the energy of every row of X.
 
         .. math:: H(s) = -\frac12 \sum_{ij} J_{ij} s_i s_j - \frac1\beta \sum_i b_i s_i
 
-        The first sum includes i = j, as in the paper: a constant -P/2. Fields are divided by β,
-        so that :math:`P(s) \propto e^{-\beta H(s)}` with them too.
+        J is that of :meth:`couplings`; the first sum includes i = j, as in the paper, which adds a
+        constant: -P/2 in the Hopfield model. Fields are divided by β, so that
+        :math:`P(s) \propto e^{-\beta H(s)}`.
 
         Parameters
         ----------
@@ -181,267 +228,5 @@ class HopfieldModel:
             raise ValueError(f"X has {values.shape[1]} spins, but the model has {self.n_spins}")
         s = values.astype(np.float64)
         overlaps = s @ self.patterns.T.astype(np.float64)
-        energy: NDArray[np.float64] = -np.square(overlaps).sum(axis=1) / (2 * self.n_spins)
+        energy: NDArray[np.float64] = -(np.square(overlaps) @ self._ratios) / (2 * self.n_spins)
         return energy if self.fields is None else energy - s @ self.fields / self.beta
-
-    @overload
-    def sample(
-        self,
-        n_samples: int,
-        *,
-        start: Start | ArrayLike = ...,
-        n_sweeps: int = ...,
-        random_state: RandomState = ...,
-        return_start: Literal[False] = ...,
-        verbose: bool = ...,
-    ) -> NDArray[np.int8]: ...
-
-    @overload
-    def sample(
-        self,
-        n_samples: int,
-        *,
-        start: Start | ArrayLike = ...,
-        n_sweeps: int = ...,
-        random_state: RandomState = ...,
-        return_start: Literal[True],
-        verbose: bool = ...,
-    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]: ...
-
-    def sample(
-        self,
-        n_samples: int,
-        *,
-        start: Start | ArrayLike = "auto",
-        n_sweeps: int = 100,
-        random_state: RandomState = None,
-        return_start: bool = False,
-        verbose: bool = False,
-    ) -> NDArray[np.int8] | tuple[NDArray[np.int8], NDArray[np.int8]]:
-        r"""Draw samples by Glauber or Gibbs dynamics, one independent chain a sample.
-
-        A sweep visits the sites in order; each is set to +1 with probability
-        :math:`1/(1+e^{-2\beta h_i})`, :math:`h_i = \sum_{j\ne i} J_{ij} s_j`, exact to
-        :math:`2^{-64}`, so every update obeys detailed balance at β. With fields a sweep is a
-        block Gibbs step instead, in float32: P normal hidden units given the spins, then all
-        spins given those. Chains run in parallel and each owns its generator: the samples do not
-        depend on the number of threads.
-
-        Parameters
-        ----------
-        n_samples : int
-        start : {"auto", "patterns", "random", "annealed"} or array (n_samples, n_spins)
-            Where chains start. "patterns": chain a at pattern a mod P, so that states are
-            equally sampled. "random": independent fair spins. "annealed": random, and the first
-            half of the sweeps raises β from 0 to its value in equal steps. "auto": "patterns"
-            where β > 1, "random" below. Fields tell a pattern from its negative, and cold chains
-            hardly cross between them: "patterns" then samples the former only.
-        n_sweeps : int
-            Sweeps over all spins before a chain is read.
-        random_state : int, RandomState, Generator or None
-        return_start : bool
-            Also return the states the chains started from.
-        verbose : bool
-            Show a progress bar, on a terminal or in a notebook.
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_spins), int8 ±1
-        start : array of the same shape
-            Only with ``return_start``.
-
-        Examples
-        --------
-        >>> import dualtap as dt
-        >>> teacher = dt.HopfieldModel.random(100, 2, beta=2.0, random_state=0)
-        >>> X, start = teacher.sample(4, random_state=1, return_start=True)
-        >>> bool((start[:2] == teacher.patterns).all())
-        True
-        """
-        if n_samples < 1 or n_sweeps < 0:
-            raise ValueError(
-                f"need n_samples >= 1 and n_sweeps >= 0, got {n_samples} and {n_sweeps}"
-            )
-        rng = as_generator(random_state)
-        initial = self._start(n_samples, start, rng)
-        chains = self._chains(initial, rng)
-        with progress("sampling", n_sweeps, verbose) as advance:
-            for beta, sweeps in annealing_schedule(self.beta, n_sweeps, _is_annealed(start)):
-                chains.run(beta, sweeps, advance)
-        return (chains.states(), initial) if return_start else chains.states()
-
-    def dask_sample(
-        self,
-        n_samples: int,
-        *,
-        chunk_size: int = 1000,
-        start: Start = "auto",
-        n_sweeps: int = 100,
-        random_state: RandomState = None,
-    ) -> Any:
-        """Return samples as a Dask array, drawn chunk by chunk on the workers that need them.
-
-        Parameters
-        ----------
-        n_samples : int
-        chunk_size : int
-            Samples of a chunk. With another size other samples are drawn; the number of workers
-            changes nothing.
-        start, n_sweeps, random_state : as in :meth:`sample`
-
-        Returns
-        -------
-        dask.array.Array of shape (n_samples, n_spins), int8 ±1
-
-        Examples
-        --------
-        >>> import dualtap as dt
-        >>> teacher = dt.HopfieldModel.random(100, 2, beta=2.0, random_state=0)
-        >>> X = teacher.dask_sample(250, chunk_size=100, random_state=1)
-        >>> X.chunks[0], X.compute().shape
-        ((100, 100, 50), (250, 100))
-        """
-        import dask.array as da
-        from dask.delayed import delayed
-
-        if n_samples < 1 or chunk_size < 1:
-            raise ValueError(
-                f"need n_samples >= 1 and chunk_size >= 1, got {n_samples} and {chunk_size}"
-            )
-        first = range(0, n_samples, chunk_size)
-        seeds = as_generator(random_state).integers(2**63, size=len(first))
-        model, draw = delayed(self), delayed(_draw, pure=True)
-        options = {"start": start, "n_sweeps": n_sweeps}
-        sizes = [min(chunk_size, n_samples - k) for k in first]
-        chunks = [
-            da.from_delayed(  # type: ignore[no-untyped-call]
-                draw(model, k, n, int(seed), options), (n, self.n_spins), np.int8
-            )
-            for k, n, seed in zip(first, sizes, seeds, strict=True)
-        ]
-        return da.concatenate(chunks)  # type: ignore[no-untyped-call]
-
-    def equilibration(
-        self,
-        n_sweeps: int = 200,
-        n_chains: int = 64,
-        *,
-        start: Start | ArrayLike = "auto",
-        random_state: RandomState = None,
-    ) -> Equilibration:
-        """Run chains and report how their energy settles; print the result.
-
-        Parameters
-        ----------
-        n_sweeps, n_chains : int
-        start : as in :meth:`sample`
-        random_state : int, RandomState, Generator or None
-
-        Returns
-        -------
-        Equilibration
-
-        Examples
-        --------
-        >>> import dualtap as dt
-        >>> teacher = dt.HopfieldModel.random(200, 2, beta=0.5, random_state=0)
-        >>> teacher.equilibration(random_state=1).equilibrated
-        True
-        """
-        if n_sweeps < 8 or n_chains < 2:
-            raise ValueError(f"need n_sweeps >= 8 and n_chains >= 2, got {n_sweeps} and {n_chains}")
-        rng = as_generator(random_state)
-        chains = self._chains(self._start(n_chains, start, rng), rng)
-        energies = [
-            self._energies(chains, beta, sweeps)
-            for beta, sweeps in annealing_schedule(self.beta, n_sweeps, _is_annealed(start))
-        ]
-        return Equilibration(np.concatenate(energies))
-
-    def _chains(self, initial: NDArray[np.int8], rng: np.random.Generator) -> Chains | BlockChains:
-        if self.fields is None:
-            return Chains(self.patterns, initial, rng)
-        return BlockChains(self.patterns, self.fields, initial, rng)
-
-    def _energies(
-        self, chains: Chains | BlockChains, beta: float, n_sweeps: int
-    ) -> NDArray[np.float64]:
-        """Sweep at ``beta``; return the model's energy per spin after every sweep."""
-        if isinstance(chains, Chains):  # whose kernel keeps the overlaps anyway
-            return -chains.run(beta, n_sweeps) / (2 * self.n_spins**2)
-        energies = np.empty((n_sweeps, chains.n_chains))
-        for sweep in range(n_sweeps):
-            chains.run(beta, 1)
-            energies[sweep] = self.energy(chains.states()) / self.n_spins
-        return energies
-
-    def _start(
-        self, n_samples: int, start: Start | ArrayLike, rng: np.random.Generator
-    ) -> NDArray[np.int8]:
-        if not isinstance(start, str):
-            values = as_spins(start).values
-            if values.shape != (n_samples, self.n_spins) or not values.all():
-                raise ValueError(
-                    f"start must hold {n_samples} complete states of {self.n_spins} spins, "
-                    f"got shape {values.shape} with {np.sum(values == 0)} missing entries"
-                )
-            return values.copy()
-        if start == "auto":
-            start = "patterns" if self.beta > 1 else "random"
-        if start == "patterns":
-            return self.patterns[np.arange(n_samples) % self.n_patterns]
-        if start in ("random", "annealed"):
-            return 2 * rng.integers(0, 2, size=(n_samples, self.n_spins), dtype=np.int8) - 1
-        raise ValueError(
-            "start must be 'auto', 'patterns', 'random', 'annealed' or an array of states, "
-            f"got {start!r}"
-        )
-
-
-def _draw(
-    model: HopfieldModel, first: int, n_samples: int, seed: int, options: dict[str, Any]
-) -> NDArray[np.int8]:
-    """Return the chunk of samples that begins with this one."""
-    in_turn = options["start"] == "patterns" or (options["start"] == "auto" and model.beta > 1)
-    if in_turn:
-        turn = np.arange(first, first + n_samples) % model.n_patterns
-        options = options | {"start": model.patterns[turn]}
-    drawn: NDArray[np.int8] = model.sample(n_samples, random_state=seed, **options)
-    return drawn
-
-
-def _is_annealed(start: Start | ArrayLike) -> bool:
-    return isinstance(start, str) and start == "annealed"
-
-
-def as_fields(fields: ArrayLike, n_spins: int) -> NDArray[np.float64]:
-    """Return fields as a read-only float64 copy, or say what is wrong with them.
-
-    Parameters
-    ----------
-    fields : array-like of shape (n_spins,)
-    n_spins : int
-
-    Returns
-    -------
-    array of shape (n_spins,)
-
-    Examples
-    --------
-    >>> from dualtap.hopfield import as_fields
-    >>> as_fields([0, 1, -2], n_spins=3)
-    array([ 0.,  1., -2.])
-    """
-    b = np.array(fields, dtype=np.float64)
-    if b.shape != (n_spins,):
-        raise ValueError(
-            f"fields must have shape ({n_spins},), one number a spin, got shape {b.shape}"
-        )
-    infinite = np.flatnonzero(~np.isfinite(b))
-    if infinite.size:
-        raise ValueError(
-            f"fields must be finite, got {b[infinite[0]]} at spin {infinite[0]}; "
-            "a field of 50 already fixes a spin"
-        )
-    b.flags.writeable = False
-    return b

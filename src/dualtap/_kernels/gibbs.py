@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.signs import draw_sign, uniform
 from dualtap._kernels.xoshiro import draw
 
 Array = Any  # Numba infers the types; the docstrings say them
@@ -19,39 +20,6 @@ UNITS = 4  # the number of hidden units is a multiple of it
 
 _f32 = np.float32
 _u32 = np.uint32
-
-
-@njit(inline="always")
-def _uniform(word: Any) -> Any:
-    """Return a float32 between 0 and 1, at the middle of one of 2^23 intervals."""
-    return (_f32(np.int32(word >> _u32(9))) + _f32(0.5)) * _f32(2.0**-23)
-
-
-@njit(inline="always")
-def _halved(t: Any) -> Any:
-    """Return 2^-t in float32 for t ≥ 0, to 3e-7; it vectorises, unlike the functions of libm.
-
-    2^-n times the polynomial of degree 5 with the least relative error, 8e-8, on |t - n| ≤ 1/2.
-    """
-    t = min(t, _f32(115))
-    n = np.int32(t + _f32(0.5))
-    r = t - _f32(n)
-    p = _f32(-0.00132670)
-    p = p * r + _f32(0.00967546)
-    p = p * r + _f32(-0.05550743)
-    p = p * r + _f32(0.24022122)
-    p = p * r + _f32(-0.69314695)
-    p = p * r + _f32(1.00000007)
-    exponent = np.int32((np.int32(127) - n) << np.int32(23))
-    return p * exponent.view(np.float32)
-
-
-@njit(inline="always")
-def _draw_sign(field: Any, uniform: Any) -> Any:
-    """Return the sign of the field with probability 1 / (1 + e^{-2 |field|}), else the other."""
-    aligned = _f32(1) if field >= _f32(0) else _f32(-1)
-    odds = _halved(abs(field) * _f32(2 / np.log(2)))
-    return aligned if uniform * (_f32(1) + odds) < _f32(1) else -aligned
 
 
 @njit(fastmath={"reassoc", "nsz", "contract"})
@@ -86,14 +54,14 @@ def _sample_hidden(x: Array, generator: Array, word: Array, binary: bool, hidden
         draw(generator, word)
         if binary:
             for k in range(n):
-                hidden[first + k] = _draw_sign(x[first + k], _uniform(word[k]))
+                hidden[first + k] = draw_sign(x[first + k], uniform(word[k]))
         else:
             for k in range(n // 2):
                 mu = first + 2 * k
                 # All 32 bits, because the smallest uniform bounds the tail: |λ - x| < 6.7.
                 u = (_f32(word[k]) + _f32(1)) * _f32(2.0**-32)
                 radius = np.sqrt(_f32(-2) * np.log(u))
-                angle = _f32(2 * np.pi) * _uniform(word[LANES // 2 + k])
+                angle = _f32(2 * np.pi) * uniform(word[LANES // 2 + k])
                 hidden[mu] = x[mu] + radius * np.cos(angle)
                 hidden[mu + 1] = x[mu + 1] + radius * np.sin(angle)
 
@@ -121,7 +89,7 @@ def _sample_visible(field: Array, generator: Array, words: Array, s: Array) -> N
     for first in range(0, n_visible, LANES):
         draw(generator, words[first : first + LANES])
     for i in range(n_visible):
-        s[i] = _draw_sign(field[i], _uniform(words[i]))
+        s[i] = draw_sign(field[i], uniform(words[i]))
 
 
 @njit

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from dualtap._kernels.gibbs import LANES, _sample_hidden, _uniform
+from dualtap._kernels.gibbs import LANES, _sample_hidden
+from dualtap._kernels.signs import uniform
 from dualtap._kernels.xoshiro import draw
 
 Array = Any  # Numba infers the types; the docstrings say them
@@ -36,10 +37,10 @@ def gibbs_noise(hidden: Array, visible: Array, generators: Array, binary: bool) 
             for first in range(0, n_hidden, LANES):
                 draw(generators[a], word)
                 for k in range(min(LANES, n_hidden - first)):
-                    hidden[a, first + k] = _uniform(word[k])
+                    hidden[a, first + k] = uniform(word[k])
         else:
             _sample_hidden(zero, generators[a], word, False, hidden[a])
         for first in range(0, n_visible, LANES):
             draw(generators[a], word)
             for k in range(LANES):
-                visible[a, first + k] = _uniform(word[k])
+                visible[a, first + k] = uniform(word[k])

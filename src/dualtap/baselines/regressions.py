@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from dualtap._progress import Advance
 from dualtap._threads import one_blas_thread
+from dualtap.local_fields import log_sigmoid
 
 FloatArray = NDArray[np.float64]
 RealArray = NDArray[np.float32] | NDArray[np.float64]
@@ -69,7 +70,7 @@ def ising_pseudo_likelihood(
     if fields is not None:
         h += np.asarray(fields, dtype=np.float32)
     h *= 2 * S
-    total = log_expit(h, out=h).sum(dtype=np.float64) + (S.size - count) * log(2)
+    total = log_sigmoid(h, out=h).sum(dtype=np.float64) + (S.size - count) * log(2)
     return float(total / count)
 
 
@@ -129,7 +130,7 @@ class PenalisedLoss:
         r *= S
         r *= -2 / len(S)
         np.negative(h, out=h)
-        log_expit(h, out=h)
+        log_sigmoid(h, out=h)
         value = -(float(h.sum(dtype=np.float64)) + self._missing) / len(S)
         value += self.regularization / 2 * float(w @ w)
         gradient = self.regularization * W

@@ -46,7 +46,7 @@ def demo(
     from dualtap._summary import against, describe, headline
     from dualtap.hopfield import HopfieldModel
     from dualtap.plots import check_format, recovery_figure
-    from dualtap.recovery import DualTAP
+    from dualtap.recovery import HopfieldPatterns
 
     picture_format = check_format(output)
     check_free(output, force=force)
@@ -54,7 +54,7 @@ def demo(
     n_samples = 200
     teacher = HopfieldModel.random(n_spins=1000, n_patterns=20, beta=2.0, random_state=seed)
     X = teacher.sample(n_samples, random_state=seed + 1, verbose=watched)
-    model = DualTAP(random_state=seed, verbose=watched).fit(X)
+    model = HopfieldPatterns(random_state=seed, verbose=watched).fit(X)
     figure = recovery_figure(model, teacher, n_samples)
     with atomic_write(output, force=force) as file:
         figure.savefig(file, format=picture_format, dpi=150)

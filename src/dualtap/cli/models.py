@@ -30,7 +30,6 @@ from dualtap.cli.request import (
     Beta,
     Checkpoint,
     ChosenMethod,
-    Effort,
     Hidden,
     Method,
     Patterns,
@@ -43,14 +42,16 @@ from dualtap.cli.request import (
 if TYPE_CHECKING:
     from dualtap.io import SampleFile
     from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import DualTAP
+    from dualtap.recovery import DualTAP, HopfieldPatterns
+
+    Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
 
 @app.command(
     epilog="Examples: dualtap fit data.npz -o model.npz · "
     "dualtap fit votes.csv --labels party -o model.npz · "
     "dualtap fit genotypes.parquet --transpose -o model.npz · "
-    "dualtap fit data.npz --method paper --beta 2 --patterns 20 -o model.npz · "
+    "dualtap fit data.npz --method dualtap --beta 2 --patterns 20 -o model.npz · "
     "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
     "dualtap fit data.npz --resume run.npz -o model.npz · "
     "dualtap fit data.zarr --dask tcp://scheduler:8786 -o model.npz"
@@ -64,7 +65,6 @@ def fit(
     zero_is_missing: ZeroIsMissing = False,
     patterns: Patterns = None,
     beta: Beta = None,
-    effort: Effort = None,
     students: Students = None,
     hidden: Hidden = None,
     updates: Updates = None,
@@ -84,10 +84,9 @@ def fit(
     from dualtap.io import MODEL_FORMATS, save
 
     request = Request(
-        method or (Method.tap if resume is None else Method.rbm),
+        method or (Method.patterns if resume is None else Method.rbm),
         beta=beta,
         patterns=patterns,
-        effort=effort,
         students=students,
         hidden=hidden,
         updates=updates,
@@ -122,9 +121,7 @@ def show(
         str | None,
         typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a page to look at (.html), complete in itself.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -154,9 +151,7 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
     return nullcontext() if address is None else connected(address)
 
 
-def _fitted(
-    request: Request, file: SampleFile, seed: int, *, watched: bool
-) -> DualTAP | HopfieldRBM:
+def _fitted(request: Request, file: SampleFile, seed: int, *, watched: bool) -> Model:
     """Return the fitted model, with the names that the file has."""
     if watched:
         print(file.spins.summary, file=sys.stderr)
@@ -171,7 +166,7 @@ def _fitted(
 
 
 def _outcome(
-    model: DualTAP | HopfieldRBM, file: SampleFile | None, *, explained: bool = False
+    model: Model, file: SampleFile | None, *, explained: bool = False
 ) -> tuple[dict[str, Any], str]:
     """Return what to print: what was found, and what the file says about it."""
     from dualtap._summary import against, agreement, describe, explain, headline
@@ -196,12 +191,12 @@ def _shape(text: str, n_spins: int) -> tuple[int, int]:
     return image_shape((int(found[1]), int(found[2])), n_spins)
 
 
-def _magnetizations(model: DualTAP | HopfieldRBM) -> Any:
+def _magnetizations(model: Model) -> Any:
     return getattr(model, "magnetizations_", model.patterns_)
 
 
 def _write_report(
-    model: DualTAP | HopfieldRBM,
+    model: Model,
     file: SampleFile | None,
     shape: tuple[int, int] | None,
     path: Path,

@@ -13,45 +13,46 @@ import typer
 if TYPE_CHECKING:
     from dualtap.hopfield import HopfieldModel
     from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import DualTAP
+    from dualtap.recovery import DualTAP, HopfieldPatterns
     from dualtap.spins import Spins
 
 
 class Method(StrEnum):
     """What ``fit`` runs."""
 
-    tap = "tap"
-    paper = "paper"
+    patterns = "patterns"
+    dualtap = "dualtap"
     rbm = "rbm"
 
 
 _OWN = {
-    Method.tap: ("patterns", "effort"),
-    Method.paper: ("patterns", "students"),
-    Method.rbm: ("hidden", "updates", "checkpoint", "resume"),
+    Method.patterns: ("patterns",),
+    Method.dualtap: ("patterns", "beta", "students"),
+    Method.rbm: ("hidden", "beta", "updates", "checkpoint", "resume"),
 }
 
 ChosenMethod = Annotated[
     Method | None,
     typer.Option(
-        help="tap (default): nothing need be known. paper: the published algorithm. "
+        help="patterns (default): HopfieldPatterns. dualtap: the published algorithm, DualTAP. "
         "rbm: a Gaussian RBM trained by PCD-10."
     ),
 ]
 Patterns = Annotated[
-    int | None, typer.Option(help="tap, paper: number of patterns, if known.", min=1)
+    int | None, typer.Option(help="patterns, dualtap: number of patterns, if known.", min=1)
 ]
-Beta = Annotated[float | None, typer.Option(help="Inverse temperature, if known.")]
-Effort = Annotated[
-    int | None,
-    typer.Option(help="tap: multiplies the starts, for hard data; 1 if not given.", min=1),
+Beta = Annotated[
+    float | None, typer.Option(help="dualtap, rbm: inverse temperature; fitted if omitted.")
 ]
 Students = Annotated[
     int | None,
-    typer.Option(help="paper: students of a round, and most rounds without --patterns.", min=1),
+    typer.Option(
+        help="dualtap: students per round (and maximum number of rounds if --patterns is omitted).",
+        min=1,
+    ),
 ]
 Hidden = Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)]
-Updates = Annotated[int | None, typer.Option(help="rbm: most updates made.", min=1)]
+Updates = Annotated[int | None, typer.Option(help="rbm: maximum number of updates.", min=1)]
 Checkpoint = Annotated[
     Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
 ]
@@ -67,16 +68,15 @@ class Request:
     Examples
     --------
     >>> from dualtap.cli.request import Method, Request
-    >>> Request(Method.tap, students=3).check()
+    >>> Request(Method.patterns, students=3).check()
     Traceback (most recent call last):
     ...
-    ValueError: --students is not an option of --method tap, which has --patterns, --effort
+    ValueError: --students is not an option of --method patterns, which has --patterns
     """
 
     method: Method
     beta: float | None = None
     patterns: int | None = None
-    effort: int | None = None
     students: int | None = None
     hidden: int | None = None
     updates: int | None = None
@@ -84,7 +84,7 @@ class Request:
     resume: Path | None = None
 
     def check(self) -> None:
-        """Raise if an option was given that the method does not have, or one it needs was not."""
+        """Raise if an option was given that the method does not have."""
         own = _OWN[self.method]
         for name in (name for names in _OWN.values() for name in names):
             if getattr(self, name) is not None and name not in own:
@@ -92,28 +92,21 @@ class Request:
                     f"--{name} is not an option of --method {self.method.value}, which has "
                     f"{', '.join(f'--{known}' for known in own)}"
                 )
-        if self.method is Method.paper and self.beta is None:
-            raise ValueError("the published algorithm needs --beta; --method tap does not")
 
     def fit(
         self, spins: Spins, teacher: HopfieldModel | None, seed: int, *, verbose: bool
-    ) -> DualTAP | HopfieldRBM:
+    ) -> HopfieldPatterns | DualTAP | HopfieldRBM:
         """Return the fitted model; only an RBM looks at the teacher, to follow its error."""
+        from dualtap.recovery import DualTAP, HopfieldPatterns
+
         if self.method is Method.rbm:
             return self._fit_rbm(spins, teacher, seed, verbose)
-        return self._fit_tap(spins, seed, verbose)
-
-    def _fit_tap(self, spins: Spins, seed: int, verbose: bool) -> DualTAP:
-        from dualtap.recovery import DualTAP
-
         options: dict[str, Any] = {"random_state": seed, "verbose": verbose}
-        if self.method is Method.tap:
-            model = DualTAP(self.patterns, self.beta, effort=self.effort or 1, **options)
+        model: HopfieldPatterns | DualTAP
+        if self.method is Method.patterns:
+            model = HopfieldPatterns(self.patterns, **options)
         else:
-            assert self.beta is not None  # check() has seen to it
-            model = DualTAP.paper(
-                self.patterns, beta=self.beta, n_students=self.students, **options
-            )
+            model = DualTAP(self.patterns, self.beta, n_students=self.students, **options)
         model.fit(spins)
         return model
 

@@ -51,8 +51,8 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     teacher = HopfieldModel.random(n_spins, 1, beta, random_state=seed)
     X = teacher.sample(M, n_sweeps=parameters["sweeps"], random_state=seed + 1)
     models = {
-        "printed": DualTAP.paper(1, beta=beta, random_state=seed + 2).fit(X),
-        "safe": DualTAP(1, beta, scheme="deflation", random_state=seed + 2).fit(X),
+        "printed": DualTAP(1, beta=beta, random_state=seed + 2).fit(X),
+        "safe": DualTAP(1, beta, start="spectral", damping="auto", random_state=seed + 2).fit(X),
     }
     outcome: dict[str, Any] = {}
     for name, model in models.items():

@@ -29,7 +29,7 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     N, P, n_students, M, beta = (parameters[k] for k in ("N", "P", "students", "M", "beta"))
     teacher = HopfieldModel.random(N, P, beta, random_state=seed)
     X = teacher.sample(M, random_state=seed + 1)
-    model = DualTAP.paper(
+    model = DualTAP(
         P, beta=beta, n_students=n_students, n_steps=n_students, random_state=seed + 2
     ).fit(X)
     overlaps = model.history_.overlaps(teacher)

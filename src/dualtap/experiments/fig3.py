@@ -15,7 +15,7 @@ from dualtap.experiments.judging import grade, mean_and_error
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match
 from dualtap.recovery import DualTAP
-from dualtap.recovery.stopping import kink
+from dualtap.recovery.published.stopping import kink
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     N, P, n_students, M, beta = (parameters[k] for k in ("N", "P", "students", "M", "beta"))
     teacher = HopfieldModel.random(N, P, beta, random_state=seed)
     X = teacher.sample(M, random_state=seed + 1)
-    model = DualTAP.paper(
+    model = DualTAP(
         P, beta=beta, n_students=n_students, n_steps=n_students, random_state=seed + 2
     ).fit(X)
     history = model.history_

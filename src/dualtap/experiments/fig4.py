@@ -16,7 +16,7 @@ from dualtap.experiments.judging import grade, mean_and_error
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match, overlaps
 from dualtap.recovery import DualTAP
-from dualtap.recovery.stopping import kink
+from dualtap.recovery.published.stopping import kink
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     n_spins, P, n_students, T, M = (parameters[k] for k in ("N", "P", "students", "T", "M"))
     teacher = HopfieldModel.random(n_spins, P, 1 / T, random_state=seed)
     X = teacher.sample(M, n_sweeps=parameters["sweeps"], random_state=seed + 1)
-    model = DualTAP.paper(beta=1 / T, n_students=n_students, random_state=seed + 2)
+    model = DualTAP(beta=1 / T, n_students=n_students, random_state=seed + 2)
     with warnings.catch_warnings():
         # A fit without a kink is a result here, and is recorded.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -58,7 +58,7 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     curve = rbm.history_
     flat = int(np.argmax(is_flat(curve.update, curve.pseudo_likelihood)))
     best = int(np.argmin(curve.error))
-    tap = DualTAP.paper(parameters["P"], beta=parameters["beta"], random_state=seed + 2).fit(X)
+    tap = DualTAP(parameters["P"], beta=parameters["beta"], random_state=seed + 2).fit(X)
     return {
         "update": curve.update,
         "S": curve.pseudo_likelihood,

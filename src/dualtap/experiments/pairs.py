@@ -38,7 +38,7 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     teacher = HopfieldModel.random(N, P, beta, random_state=seed)
     X = teacher.sample(M, random_state=seed + 1)
     start = time.perf_counter()
-    tap = DualTAP.paper(P, beta=beta, random_state=seed + 2).fit(X)
+    tap = DualTAP(P, beta=beta, random_state=seed + 2).fit(X)
     tap_seconds = time.perf_counter() - start
     start = time.perf_counter()
     held_out = PseudoLikelihood(random_state=seed + 3).fit(X)

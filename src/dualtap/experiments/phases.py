@@ -17,7 +17,7 @@ from dualtap.experiments.fig1 import critical_samples
 from dualtap.experiments.judging import grade
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
-from dualtap.recovery import DualTAP
+from dualtap.recovery import DualTAP, HopfieldPatterns
 from dualtap.theory import paramagnetic_limit
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     with warnings.catch_warnings():
         # Data without a trace of patterns are half of the diagram: no news here.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        ours = DualTAP(random_state=seed + 2).fit(X)
-        paper = DualTAP.paper(n_patterns=P, beta=beta, random_state=seed + 2).fit(X)
+        ours = HopfieldPatterns(random_state=seed + 2).fit(X)
+        paper = DualTAP(n_patterns=P, beta=beta, random_state=seed + 2).fit(X)
         # A lone pattern makes two clusters where samples have either sign.
         kmeans = KMeans(min(max(P, 2), M), n_init=10, random_state=seed + 3)
         kmeans.fit(X.astype(np.float32))

@@ -32,7 +32,7 @@ from dualtap.io.collecting import (
     nearest,
     result,
 )
-from dualtap.spins import Spins
+from dualtap.spins import Spins, as_spins
 
 
 def read_npy(request: Request) -> SampleFile:
@@ -123,7 +123,12 @@ def _teacher(request: Request, side: Callable[[str], NDArray[Any] | None]) -> Ho
     if patterns is None or beta is None:
         return None
     try:
-        return HopfieldModel(patterns, float(beta), side("teacher_fields"))
+        # A 0 is no part of the pattern here, whether or not there is a -1 beside it.
+        zeta = as_spins(patterns, zero_is_missing=True) if len(patterns) else patterns
+        fields, strengths = side("teacher_fields"), side("teacher_strengths")
+        if strengths is None:
+            return HopfieldModel(zeta, float(beta), fields)
+        return HopfieldModel(zeta, fields=fields, strengths=strengths)
     except (ValueError, TypeError) as error:
         raise request.error(f"its teacher is damaged: {error}") from None
 

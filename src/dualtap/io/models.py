@@ -14,20 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import atomic_write, known_suffix, read_arrays, stored_parameters
+from dualtap.io.old_models import upgraded
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, History
+from dualtap.recovery import DualTAP, History, HopfieldPatterns
+
+Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
 MODEL_FORMATS = (".npz",)
-MODEL_SCHEMA = 2
-_FIRST_SCHEMA = 1  # no fields, no regime, no spectrum: always deflation
+MODEL_SCHEMA = 3
+_ESTIMATORS: dict[str, type[HopfieldPatterns] | type[DualTAP]] = {
+    "HopfieldPatterns": HopfieldPatterns,
+    "DualTAP": DualTAP,
+}
+_TRACE = {
+    "step": int,
+    "move": str,
+    "source": str,
+    "n_patterns": int,
+    "objective": float,
+    "gain": float,
+    "accepted": bool,
+}
+_PATH = {"n_patterns": np.int64, "objective": np.float64, "held_out": np.float64}
 
 
-def save(model: DualTAP | HopfieldRBM, path: str | Path, *, force: bool = False) -> None:
+def save(model: Model, path: str | Path, *, force: bool = False) -> None:
     """Write a fitted model to an ``.npz`` file that :func:`load` reads back.
 
     Parameters
     ----------
-    model : DualTAP or HopfieldRBM
+    model : HopfieldPatterns, DualTAP or HopfieldRBM
         Fitted. The file of an RBM holds the whole training run: ``fit`` can go on from it.
     path : str or Path
         Ends in ``.npz``.
@@ -39,7 +55,7 @@ def save(model: DualTAP | HopfieldRBM, path: str | Path, *, force: bool = False)
     >>> import tempfile, pathlib
     >>> import dualtap as dt
     >>> teacher = dt.HopfieldModel.random(100, 2, beta=2.0, random_state=0)
-    >>> model = dt.DualTAP(beta=2.0, random_state=0).fit(teacher.sample(20, random_state=1))
+    >>> model = dt.HopfieldPatterns(random_state=0).fit(teacher.sample(20, random_state=1))
     >>> path = pathlib.Path(tempfile.mkdtemp(), "model.npz")
     >>> dt.save(model, path)
     >>> bool((dt.load(path).patterns_ == model.patterns_).all())
@@ -58,12 +74,13 @@ def save(model: DualTAP | HopfieldRBM, path: str | Path, *, force: bool = False)
         np.savez_compressed(
             file,
             schema=np.array(MODEL_SCHEMA),
+            estimator=np.array(type(model).__name__),
             provenance=provenance(stored_parameters(model)),
             **arrays,
         )
 
 
-def load(path: str | Path) -> DualTAP | HopfieldRBM:
+def load(path: str | Path) -> Model:
     """Read a model written by :func:`save`, or a checkpoint of :meth:`HopfieldRBM.fit`.
 
     Parameters
@@ -72,8 +89,8 @@ def load(path: str | Path) -> DualTAP | HopfieldRBM:
 
     Returns
     -------
-    DualTAP or HopfieldRBM
-        Fitted.
+    HopfieldPatterns, DualTAP or HopfieldRBM
+        Fitted. Files of dualtap 0.1.0 give the estimator that has the method they were fitted by.
 
     Examples
     --------
@@ -92,7 +109,7 @@ def load(path: str | Path) -> DualTAP | HopfieldRBM:
         return HopfieldRBM.read(path)
     schema = _schema(contents["schema"], path)
     try:
-        return _rebuild(_from_first(contents) if schema == _FIRST_SCHEMA else contents)
+        return _rebuild(contents if schema == MODEL_SCHEMA else upgraded(contents, schema))
     except KeyError as error:
         raise ValueError(f"{path} is incomplete: it lacks {error.args[0]}") from None
     except (TypeError, ValueError, AttributeError, IndexError) as error:
@@ -101,8 +118,8 @@ def load(path: str | Path) -> DualTAP | HopfieldRBM:
 
 def _schema(stored: NDArray[Any], path: Path) -> int:
     """Return the schema of a file, if this version of dualtap can read it."""
-    if stored.shape != () or stored.dtype.kind not in "iu" or int(stored) < _FIRST_SCHEMA:
-        raise ValueError(f"{path} is damaged: its schema is not a number of one")
+    if stored.shape != () or stored.dtype.kind not in "iu" or int(stored) < 1:
+        raise ValueError(f"{path} is damaged: unknown model schema {stored}")
     schema = int(stored)
     if schema > MODEL_SCHEMA:
         raise ValueError(
@@ -112,70 +129,65 @@ def _schema(stored: NDArray[Any], path: Path) -> int:
     return schema
 
 
-def _learned(model: DualTAP) -> dict[str, Any]:
+def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     """Return what a model has learned, as arrays that need no pickle."""
     arrays: dict[str, Any] = {
         "patterns": model.patterns_,
         "magnetizations": model.magnetizations_,
-        "beta": model.beta_,
+        "strengths": model.strengths_,
         "fields": model.fields_,
         "labels": model.labels_,
         "weights": model.weights_,
         "typical_overlaps": model._typical_overlaps,
-        "regime": model.regime_,
+        "median_overlap": model._median_overlap,
+        "trace": json.dumps([_step(step) for step in model.trace_]),
         "reason": model.reason_,
     }
+    if model.path_ is not None:
+        arrays |= {f"path_{name}": model.path_[name] for name in _PATH}
     if hasattr(model, "n_passes_"):
         arrays["n_passes"] = model.n_passes_
     if hasattr(model, "spectrum_"):
         arrays["spectrum"] = model.spectrum_
-    if hasattr(model, "history_"):
+    if isinstance(model, DualTAP):
         arrays |= {f"history_{name}": value for name, value in asdict(model.history_).items()}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = model.feature_names_in_.astype(str)
     return {name: np.asarray(value) for name, value in arrays.items()}
 
 
-def _from_first(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return a file of the first schema with what later ones hold as well."""
-    from dualtap.theory import curie_weiss_magnetization
+def _step(step: dict[str, Any]) -> dict[str, Any]:
+    """Return a step of the trace as plain values, which JSON takes."""
+    return {name: kind(step[name]) for name, kind in _TRACE.items()}
 
+
+def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     stored = json.loads(str(contents["provenance"]))
-    stored["parameters"]["scheme"] = "deflation"
-    n_patterns, n_spins = contents["patterns"].shape
-    # The first schema did not keep how near samples come to their patterns; deflation works where
-    # each lies in the state of one pattern, whose overlap is that of a ferromagnet.
-    overlap = curie_weiss_magnetization(contents["beta"])
-    return contents | {
-        "provenance": np.array(json.dumps(stored)),
-        "fields": np.zeros(n_spins),
-        "typical_overlaps": np.full(n_patterns, overlap),
-        "regime": np.array("clustered"),
-        "reason": np.array(""),
-    }
-
-
-def _rebuild(contents: dict[str, NDArray[Any]]) -> DualTAP:
-    stored = json.loads(str(contents["provenance"]))
+    name = str(contents["estimator"])
+    if name not in _ESTIMATORS:
+        raise ValueError(f"unknown estimator {name}")
     _check_shapes(contents)
-    model = DualTAP(**stored["parameters"])
+    model = _ESTIMATORS[name](**stored["parameters"])
     model.patterns_ = contents["patterns"]
     model.magnetizations_ = contents["magnetizations"]
-    model.n_patterns_ = len(model.patterns_)
-    model.beta_ = float(contents["beta"])
+    model.strengths_ = contents["strengths"]
     model.fields_ = contents["fields"]
     model.labels_ = contents["labels"]
     model.weights_ = contents["weights"]
     model._typical_overlaps = contents["typical_overlaps"]
-    model.regime_ = str(contents["regime"])
+    model._median_overlap = float(contents["median_overlap"])
+    model.trace_ = [_step(step) for step in json.loads(str(contents["trace"]))]
+    model.path_ = None
+    if any(name.startswith("path_") for name in contents):
+        model.path_ = {name: contents[f"path_{name}"].astype(kind) for name, kind in _PATH.items()}
     model.reason_ = str(contents["reason"])
     model.n_features_in_ = model.patterns_.shape[1]
     if "n_passes" in contents:
         model.n_passes_ = float(contents["n_passes"])
-    if "spectrum" in contents:
-        model.spectrum_ = contents["spectrum"]
-    if any(name.startswith("history_") for name in contents):
+    if isinstance(model, DualTAP):
         model.history_ = History(**{f.name: contents[f"history_{f.name}"] for f in fields(History)})
+    elif "spectrum" in contents:
+        model.spectrum_ = contents["spectrum"]
     if "feature_names" in contents:
         model.feature_names_in_ = contents["feature_names"].astype(object)
     return model
@@ -183,14 +195,17 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> DualTAP:
 
 def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
     n_patterns, n_spins = contents["patterns"].shape
-    needed = {
+    needed: dict[str, tuple[int, ...]] = {
         "magnetizations": (n_patterns, n_spins),
-        "beta": (),
+        "strengths": (n_patterns,),
         "fields": (n_spins,),
         "weights": (n_patterns,),
         "typical_overlaps": (n_patterns,),
+        "median_overlap": (),
     }
-    optional = {"feature_names": (n_spins,), "n_passes": ()}
+    optional: dict[str, tuple[int, ...]] = {"feature_names": (n_spins,), "n_passes": ()}
+    if any(name.startswith("path_") for name in contents):
+        needed |= {f"path_{name}": contents["path_n_patterns"].shape[:1] for name in _PATH}
     needed |= {name: shape for name, shape in optional.items() if name in contents}
     for name, shape in needed.items():
         if contents[name].shape != shape:

@@ -197,6 +197,8 @@ def _made_by(teacher: HopfieldModel | None, parameters: dict[str, Any]) -> dict[
             "teacher_patterns": np.asarray(teacher.patterns),
             "teacher_beta": np.asarray(teacher.beta),
         }
+        if np.any(teacher.strengths != teacher.beta):
+            arrays["teacher_strengths"] = np.asarray(teacher.strengths)
         if teacher.fields is not None:
             arrays["teacher_fields"] = np.asarray(teacher.fields)
     return arrays

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap.hopfield import as_fields
+from dualtap._parameters import as_fields, as_strengths
+from dualtap.local_fields import local_fields, log_likelihoods
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
 
@@ -62,23 +63,33 @@ def simplified_likelihood(X: ArrayLike, magnetizations: ArrayLike) -> float:
 
 
 def pseudo_likelihood(
-    X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
+    X: ArrayLike | Spins,
+    patterns: ArrayLike,
+    beta: float | None = None,
+    fields: ArrayLike | None = None,
+    *,
+    strengths: ArrayLike | None = None,
 ) -> float:
-    r"""Return the mean log pseudo-likelihood per spin of the Hopfield model of ``patterns``.
+    r"""Return the mean log pseudo-likelihood per spin of a model of ``patterns``.
 
-    .. math:: \frac1{MN} \sum_{a,i} \log\frac1{1+e^{-2 s_i^a (\beta h_i^a + b_i)}},
-              \qquad h_i = \sum_{j\ne i} J_{ij} s_j.
+    .. math:: \frac1{MN} \sum_{a,i} \log\frac1{1+e^{-2 s_i^a h_i^a}}, \qquad
+              h_i = b_i + \sum_\mu \frac{g_\mu}N \zeta^\mu_i \sum_{j\ne i} \zeta^\mu_j s_j
 
-    Missing entries are left out of the mean, and h is scaled up for those it lacks.
-    No patterns and no fields give -log 2, a fair coin.
+    Missing entries are left out of the mean, and the missing spins of a pattern are taken to be
+    aligned with it as much as the observed ones (:func:`dualtap.local_fields.local_fields`).
+    No patterns and no fields give -log 2, that of independent random spins.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
     patterns : array-like of shape (k, n_spins)
-    beta : float
+        The ζ^μ; a spin of 0 takes no part in a pattern.
+    beta : float, optional
+        The strength of all patterns; either this or ``strengths``.
     fields : array-like of shape (n_spins,), optional
-        The b_i; zero without.
+        The b_i; zero by default.
+    strengths : array-like of shape (k,), optional
+        The g_μ, of any sign.
 
     Returns
     -------
@@ -89,15 +100,22 @@ def pseudo_likelihood(
     >>> from dualtap.metrics import pseudo_likelihood
     >>> round(pseudo_likelihood([[1, 1, -1, -1]], [[1, 1, -1, -1]], beta=2.0), 4)
     -0.0486
+    >>> round(pseudo_likelihood([[1, 1, -1, -1]], [[1, 1, 0, 0]], strengths=[4.0]), 4)
+    -0.41
     """
-    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields)
+    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths)
     if not counts.any():
         raise ValueError("X has no observed entry")
     return float(sums.sum() / counts.sum())
 
 
 def sample_pseudo_likelihoods(
-    X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None = None
+    X: ArrayLike | Spins,
+    patterns: ArrayLike,
+    beta: float | None = None,
+    fields: ArrayLike | None = None,
+    *,
+    strengths: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Return each sample's mean log pseudo-likelihood per observed spin.
 
@@ -106,44 +124,46 @@ def sample_pseudo_likelihoods(
 
     Parameters
     ----------
-    X, patterns, beta, fields : as in :func:`pseudo_likelihood`
+    X, patterns, beta, fields, strengths : as in :func:`pseudo_likelihood`
 
     Returns
     -------
     array of shape (n_samples,)
-        0 for a sample without an observed entry.
+        NaN for a sample without an observed entry.
 
     Examples
     --------
     >>> from dualtap.metrics import sample_pseudo_likelihoods
     >>> X = [[1, 1, -1, -1], [1, -1, 1, -1], [0, 0, 0, 0]]
     >>> sample_pseudo_likelihoods(X, [[1, 1, -1, -1]], beta=2.0).round(3)
-    array([-0.049, -1.313,  0.   ])
+    array([-0.049, -1.313,    nan])
     """
-    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields)
-    means: NDArray[np.float64] = sums / np.maximum(counts, 1)
+    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths)
+    means = np.full(len(sums), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
     return means
 
 
 def _log_pseudo_likelihoods(
-    X: ArrayLike | Spins, patterns: ArrayLike, beta: float, fields: ArrayLike | None
+    X: ArrayLike | Spins,
+    patterns: ArrayLike,
+    beta: float | None,
+    fields: ArrayLike | None,
+    strengths: ArrayLike | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return Σ_i log P(s_i | rest) over the observed entries of each sample, and their number."""
     spins = X if isinstance(X, Spins) else DenseSpins(np.asarray(X).astype(np.int8), "-1/+1")
     zeta = np.asarray(patterns, dtype=np.float32)
-    b = None if fields is None else as_fields(fields, spins.n_spins).astype(np.float32)
+    g = as_strengths(len(zeta), beta, strengths)
+    b = None if fields is None else as_fields(fields, spins.n_spins)
+    blocks = blocks_of(spins, held=False)
+    complete = blocks.complete
 
     def sums(s: NDArray[np.float32]) -> NDArray[np.float64]:
-        observed = s != 0
-        # A NumPy scalar would promote the block to float64.
-        argument = float(beta) * aligned(s, zeta)
-        if b is not None:
-            argument += s * b
-        costs = np.logaddexp(0, -2 * argument)
-        total = 0 - costs.sum(axis=1, dtype=np.float64, where=observed)
-        return np.column_stack([total, observed.sum(axis=1)])
+        total = log_likelihoods(s, local_fields(s, zeta, g, b, complete))
+        return np.column_stack([total, np.count_nonzero(s, axis=1)])
 
-    result = blocks_of(spins, held=False).map(sums)
+    result = blocks.map(sums)
     return result[:, 0], result[:, 1].astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualtap._validation import image_shape
 from dualtap.plots._axes import axes_or_new, count_patterns
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP
+from dualtap.recovery.learned import LearnedPatterns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ _COLOURS: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -1.3, "vmax": 1.3}  # its 
 
 
 def plot_patterns(
-    model: DualTAP | HopfieldRBM, shape: Sequence[int] | None = None, ax: Axes | None = None
+    model: LearnedPatterns | HopfieldRBM, shape: Sequence[int] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the patterns: as pictures if spins are pixels, else a row for each pattern.
 
@@ -32,7 +32,7 @@ def plot_patterns(
 
     Parameters
     ----------
-    model : DualTAP or HopfieldRBM
+    model : HopfieldPatterns, DualTAP or HopfieldRBM
         Fitted.
     shape : (height, width), optional
         Of a sample as a picture, row after row.
@@ -48,7 +48,7 @@ def plot_patterns(
     >>> import dualtap as dt
     >>> from dualtap.plots import plot_patterns
     >>> teacher = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0)
-    >>> model = dt.DualTAP(random_state=0).fit(teacher.sample(40, random_state=1))
+    >>> model = dt.HopfieldPatterns(random_state=0).fit(teacher.sample(40, random_state=1))
     >>> plot_patterns(model, shape=(10, 20)).get_title()
     '3 patterns'
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
 from dualtap.plots._axes import axes_or_new, count_patterns
-from dualtap.recovery import DualTAP
+from dualtap.recovery import DualTAP, HopfieldPatterns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 _LEADING = 40
 
 
-def plot_overlaps(model: DualTAP, teacher: HopfieldModel, ax: Axes | None = None) -> Axes:
+def plot_overlaps(
+    model: HopfieldPatterns | DualTAP, teacher: HopfieldModel, ax: Axes | None = None
+) -> Axes:
     """Draw the absolute overlap of every found pattern with every teacher pattern.
 
-    After deflation there is a column for every round, also those after the last pattern (Fig. 2).
+    For :class:`DualTAP` there is a column for every round, also those after the last pattern
+    (Fig. 2).
     Teacher patterns are ordered by what found them, so that a complete recovery is a diagonal.
 
     Parameters
     ----------
-    model : DualTAP
+    model : HopfieldPatterns or DualTAP
         Fitted.
     teacher : HopfieldModel
     ax : Axes, optional
@@ -41,7 +44,7 @@ def plot_overlaps(model: DualTAP, teacher: HopfieldModel, ax: Axes | None = None
     ax = axes_or_new(ax)
     if not model.n_patterns_:
         return _say_nothing_found(model, ax)
-    if hasattr(model, "history_"):
+    if isinstance(model, DualTAP):
         o = model.history_.overlaps(teacher)
         _draw_overlaps(o[:, np.argsort(np.argmax(o, axis=0), kind="stable")], ax)
         _mark_last(model, ax)
@@ -71,7 +74,7 @@ def _draw_overlaps(o: NDArray[np.float64], ax: Axes) -> None:
     ax.locator_params(integer=True, min_n_ticks=1)
 
 
-def _say_nothing_found(model: DualTAP, ax: Axes) -> Axes:
+def _say_nothing_found(model: HopfieldPatterns | DualTAP, ax: Axes) -> Axes:
     text = textwrap.fill(model.reason_, 46)
     ax.text(0.5, 0.5, text, ha="center", va="center", color="0.3", transform=ax.transAxes)
     ax.set(xticks=[], yticks=[], title="No pattern found")
@@ -118,16 +121,16 @@ def _mark_last(model: DualTAP, ax: Axes) -> None:
     ax.locator_params(axis="x", integer=True, min_n_ticks=1)
 
 
-def plot_spectrum(model: DualTAP, ax: Axes | None = None) -> Axes:
-    """Draw the leading squared singular values of the samples over the edge of noise.
+def plot_spectrum(model: HopfieldPatterns, ax: Axes | None = None) -> Axes:
+    """Draw the leading squared singular values of the samples, relative to the noise edge.
 
-    Those of the patterns are blue, what is left is grey. Fair coins end at 1, the dotted line;
-    strong patterns leave less noise than that, so that weaker ones can show below the line.
+    Those of the patterns are blue, what is left is grey. Independent random spins end at 1, the
+    dotted line; strong patterns leave less noise than that, so that weaker ones can show below it.
 
     Parameters
     ----------
-    model : DualTAP
-        Fitted with ``scheme="joint"``.
+    model : HopfieldPatterns
+        Fitted.
     ax : Axes, optional
         A new figure of pyplot when not given.
 
@@ -140,7 +143,7 @@ def plot_spectrum(model: DualTAP, ax: Axes | None = None) -> Axes:
     >>> import dualtap as dt
     >>> from dualtap.plots import plot_spectrum
     >>> teacher = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0)
-    >>> model = dt.DualTAP(random_state=0).fit(teacher.sample(40, random_state=1))
+    >>> model = dt.HopfieldPatterns(random_state=0).fit(teacher.sample(40, random_state=1))
     >>> plot_spectrum(model).get_title()
     'Spectrum of the samples: 3 patterns'
     """
@@ -178,12 +181,14 @@ def plot_spectrum(model: DualTAP, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def recovery_figure(model: DualTAP, teacher: HopfieldModel, n_samples: int) -> Figure:
-    """Return overlaps beside the rounds, or the spectrum if there are none, and a title.
+def recovery_figure(
+    model: HopfieldPatterns | DualTAP, teacher: HopfieldModel, n_samples: int
+) -> Figure:
+    """Return overlaps beside the spectrum, or beside the rounds of :class:`DualTAP`.
 
     Parameters
     ----------
-    model : DualTAP
+    model : HopfieldPatterns or DualTAP
         Fitted.
     teacher : HopfieldModel
     n_samples : int
@@ -198,12 +203,12 @@ def recovery_figure(model: DualTAP, teacher: HopfieldModel, n_samples: int) -> F
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot_overlaps(model, teacher, left)
-    if hasattr(model, "history_"):
+    if isinstance(model, DualTAP):
         plot_progress(model, teacher, right)
     else:
         plot_spectrum(model, right)
     n = model.n_patterns_
-    found = f"; found: β = {model.beta_:.2f}" if n else ""
+    found = "" if np.isnan(model.beta_) else f"; found: β = {model.beta_:.2f}"
     figure.suptitle(
         f"{count_patterns(n)} recovered from {n_samples} samples of "
         f"{teacher.n_spins} spins (hidden: P = {teacher.n_patterns}, β = {teacher.beta:g}{found})"

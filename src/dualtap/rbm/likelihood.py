@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dualtap._chains import seeded_generators
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
+from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM, FloatArray
 
@@ -186,5 +187,6 @@ def _states(n: int) -> Any:
 
 
 def _log_2cosh(x: FloatArray) -> FloatArray:
-    result: FloatArray = np.logaddexp(x, -x)
+    size = np.abs(x)
+    result: FloatArray = size - log_sigmoid(2 * size)
     return result

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from dualtap._namespace import namespace
+from dualtap.local_fields import log_sigmoid
 
 FloatArray = NDArray[np.floating[Any]]
 Hidden = Literal["gaussian", "binary"]
@@ -98,7 +99,7 @@ class BinaryPrior:
     def log_normalizer(self, x: FloatArray) -> FloatArray:
         """Return log cosh x."""
         size = np.abs(x)
-        result: FloatArray = size + np.log1p(np.exp(-2 * size)) - np.log(2).astype(x.dtype)
+        result: FloatArray = size - log_sigmoid(2 * size) - np.log(2).astype(x.dtype)
         return result
 
 
@@ -215,7 +216,7 @@ def _rise_of_log_cosh(x: FloatArray, w: FloatArray, s: FloatArray) -> FloatArray
     the second are a product of numbers between 1 and 2.
     """
     size = np.abs(x)
-    rest = np.log1p(np.exp(-2 * size)).sum(axis=1)
+    rest = -log_sigmoid(2 * size).sum(axis=1)
     rise = np.zeros_like(s)
     product = np.ones_like(s)
     for mu, weights in enumerate(w):

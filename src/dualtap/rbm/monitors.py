@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from dualtap.hopfield import HopfieldModel
+from dualtap.local_fields import log_sigmoid
 from dualtap.metrics import coupling_error
 from dualtap.rbm.model import RBM, FloatArray
 
@@ -93,15 +94,12 @@ def _mean_log_sigmoid(
     rows = max(1, _BLOCK_ENTRIES // X.shape[1])
     for first in range(0, len(X), rows):
         s = X[first : first + rows]
-        aligned = aligned_fields(s)
-        size = np.abs(aligned)
-        # NumPy vectorises exp and log for float32; its log1p and logaddexp are ten times slower.
-        losses = np.log(1 + np.exp(-2 * size)) + (size - aligned)
-        total += float(losses.sum(dtype=np.float64, where=s != 0))
+        terms = log_sigmoid(2 * aligned_fields(s))
+        total += float(terms.sum(dtype=np.float64, where=s != 0))
         count += int(np.count_nonzero(s))
     if count == 0:
         raise ValueError("X has no observed entry")
-    return -total / count
+    return total / count
 
 
 def singular_values(weights: FloatArray) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ from dualtap.rbm.gibbs import Chains, random_chains
 from dualtap.rbm.model import RBM, Prior
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step
-from dualtap.recovery.starts import leading_eigenpair
+from dualtap.recovery.published.starts import leading_eigenpair
 from dualtap.spins import DenseSpins, Spins
 
 Samples = Spins | NDArray[np.int8]

@@ -1,7 +1,7 @@
-"""From samples to patterns: starts, deflation, stopping, temperature, and the estimator."""
+"""From samples to patterns: all of them together, or one per round as published."""
 
-from dualtap.recovery.estimator import DualTAP
-from dualtap.recovery.history import History
-from dualtap.recovery.learned import Assignment
+from dualtap.recovery.estimator import HopfieldPatterns
+from dualtap.recovery.nearest import Assignment
+from dualtap.recovery.published import DualTAP, History
 
-__all__ = ["Assignment", "DualTAP", "History"]
+__all__ = ["Assignment", "DualTAP", "History", "HopfieldPatterns"]

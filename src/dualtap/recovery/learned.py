@@ -2,80 +2,40 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    _fit_context,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._html import SummaryInNotebooks
-from dualtap._random import RandomState
+from dualtap._namespace import origin
+from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
-from dualtap.recovery.history import History
-from dualtap.recovery.overlaps import products_with
-from dualtap.recovery.reasons import distance, phase
-from dualtap.recovery.task import Regime
-from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.recovery.nearest import (
+    Assignment,
+    nearest_patterns,
+    observed_on_support,
+    overlaps_on_support,
+    unobserved,
+)
+from dualtap.spins import Spins
+
+UNCERTAIN = 0.8
+"""A bit with a smaller absolute magnetization is wrong in more than one case of ten."""
 
 _SMALLEST_OVERLAP = 1e-3
-
-
-class Assignment(NamedTuple):
-    """The state each sample is nearest to: ``sign[:, None] * patterns_[label]``.
-
-    Without patterns the label is -1.
-    """
-
-    label: NDArray[np.int64]
-    sign: NDArray[np.int64]
-    overlap: NDArray[np.float64]
-
-    def canonical(self, n_patterns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the order and the signs of patterns that do not depend on how they were found.
-
-        Those with most samples come first, and of as many those whose first sample comes first.
-        The sign of a pattern is that of most of its samples, or of the first if it is a draw.
-        """
-        if not n_patterns:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        n_samples = len(self.label)
-        counts = np.bincount(self.label, minlength=n_patterns)
-        balance = np.bincount(self.label, self.sign, minlength=n_patterns)
-        first = np.full(n_patterns, n_samples)
-        first[self.label[::-1]] = np.arange(n_samples)[::-1]  # of a label's places the last stays
-        of_first = np.where(counts > 0, self.sign[np.minimum(first, n_samples - 1)], 1)
-        return np.lexsort((first, -counts)), np.where(balance == 0, of_first, np.sign(balance))
-
-    def renamed(self, order: NDArray[np.int64]) -> Assignment:
-        """Return the same with patterns in another order, the first of ``order`` first."""
-        place = np.full(len(order) + 1, -1)
-        place[order] = np.arange(len(order))
-        return self._replace(label=place[self.label])
-
-
-def _nearest_pattern(S: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:
-    return _nearest(S @ zeta.T)
-
-
-def _nearest(o: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the pattern of largest overlap with each sample, N times that, and if it is a tie."""
-    size = np.abs(o)
-    label = np.argmax(size, axis=1)
-    chosen = np.take_along_axis(o, label[:, None], axis=1)
-    tied = np.count_nonzero(size == np.abs(chosen), axis=1) > 1
-    # Whole numbers below 2²⁴, exact in single precision: with millions of samples it counts.
-    return np.column_stack([label, chosen[:, 0], tied]).astype(np.float32)
 
 
 class LearnedPatterns(
@@ -85,19 +45,65 @@ class LearnedPatterns(
     ClusterMixin,
     TransformerMixin,
     BaseEstimator,
+    ABC,
 ):
-    """The part of :class:`dualtap.DualTAP` that needs no more than what was learned."""
+    """The common base of the estimators of patterns: all that follows from what was learned.
+
+    A fitted model is a set of patterns with a strength each, and a field on every spin. An
+    estimator implements ``_learn``, which sets them.
+    """
+
+    random_state: RandomState
 
     patterns_: NDArray[np.int8]
     magnetizations_: NDArray[np.floating]
-    n_patterns_: int
-    beta_: float
+    strengths_: NDArray[np.float64]
     fields_: NDArray[np.float64]
     weights_: NDArray[np.float64]
     labels_: NDArray[np.int64]
-    regime_: str
+    trace_: list[dict[str, Any]]
+    path_: dict[str, NDArray[Any]] | None
     reason_: str
-    history_: History
+    n_passes_: float
+    n_features_in_: int
+    _typical_overlaps: NDArray[np.float64]
+    _median_overlap: float
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Recover the patterns behind X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            ±1, 0/1 or boolean; NaN or None where a value is missing. For ±1 data with 0 for
+            missing pass ``as_spins(X, zero_is_missing=True)``.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        spins = validated_spins(self, X, reset=True)
+        before = spins.reads.entries - (0 if isinstance(X, Spins) else spins.n_entries)
+        self._learn(spins, origin(X), as_generator(self.random_state))
+        self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
+        return self
+
+    @abstractmethod
+    def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
+        """Set all that is learned; ``where`` is an array of the library that makes products."""
+
+    @property
+    def n_patterns_(self) -> int:
+        """Number of patterns."""
+        return len(self.patterns_)
+
+    @property
+    def beta_(self) -> float:
+        """The common strength of the patterns; NaN if they differ, or without patterns."""
+        first = float(self.strengths_[0]) if len(self.strengths_) else np.nan
+        return first if (self.strengths_ == first).all() else np.nan
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the overlap of every sample with every pattern, in [-1, 1].
@@ -109,10 +115,11 @@ class LearnedPatterns(
         Returns
         -------
         array of shape (n_samples, n_patterns)
-            Means over the observed entries.
+            Means of ζ_i s_i over the observed entries of the pattern's support (ζ_i ≠ 0); 0 if
+            none of them was observed, NaN for a sample without any observed entry.
         """
         check_is_fitted(self)
-        return self._overlaps(validated_spins(self, X))
+        return overlaps_on_support(validated_spins(self, X), self.patterns_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the index of the pattern nearest to each sample, in absolute overlap.
@@ -124,17 +131,20 @@ class LearnedPatterns(
         Returns
         -------
         array of shape (n_samples,), int
-            -1 everywhere if no pattern was found.
+            The first of several that are as near; -1 for a sample without an observed entry, and
+            everywhere if there is no pattern.
         """
         return self.assign(X).label
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         r"""Return the probability that a sample belongs to each pattern or its negative.
 
-        Each pattern stands for two states :math:`\pm\zeta^\mu` in which spins are independent with
-        field :math:`x_\mu = \beta r_\mu`, r the typical overlap of the training samples nearest to
-        it, and has its share of the samples as prior:
-        :math:`P(\mu | s) \propto w_\mu \cosh(x_\mu\, \zeta^\mu \cdot s) / \cosh(x_\mu)^N`.
+        Each pattern stands for two states :math:`\pm\zeta^\mu`. In these the :math:`N_\mu` spins
+        of its support are independent with field :math:`x_\mu = \beta_\mu r_\mu N_\mu / N`, where
+        β_μ is its strength and r_μ the mean overlap of the training samples nearest to it; the
+        other spins are random. With its share of the samples as prior,
+        :math:`P(\mu | s) \propto w_\mu \cosh(x_\mu\, \zeta^\mu \cdot s) / \cosh(x_\mu)^{n_\mu}`,
+        where :math:`n_\mu` spins of the support were observed.
         Where samples do not cluster around patterns the answer is accordingly undecided.
 
         Parameters
@@ -144,21 +154,22 @@ class LearnedPatterns(
         Returns
         -------
         array of shape (n_samples, n_patterns)
-            Rows add up to one.
+            Rows add up to one. A sample without an observed entry has the shares as
+            probabilities.
         """
         check_is_fitted(self)
         spins = validated_spins(self, X)
-        o = self._overlaps(spins)
+        o = np.nan_to_num(overlaps_on_support(spins, self.patterns_))
         if not self.n_patterns_:
             return o
-        n = spins.n_observed[:, None]
-        x = self.beta_ * np.maximum(self._typical_overlaps, _SMALLEST_OVERLAP)
+        support = np.count_nonzero(self.patterns_, axis=1)
+        n = observed_on_support(spins, self.patterns_)
+        r = np.maximum(self._typical_overlaps, _SMALLEST_OVERLAP)
+        x = self.strengths_ * r * (support / spins.n_spins)
         with np.errstate(divide="ignore"):  # a pattern that no training sample is nearest to
             log_weights = np.log(self.weights_)
-        field = np.abs(n * o * x)
-        log_cosh = field + np.log1p(np.exp(-2 * field))
         result: NDArray[np.float64] = softmax(
-            log_weights + log_cosh - n * np.logaddexp(x, -x), axis=1
+            log_weights + _log_cosh(n * o * x) - n * _log_cosh(x), axis=1
         )
         return result
 
@@ -173,10 +184,11 @@ class LearnedPatterns(
         -------
         Assignment
             ``label``, ``sign`` (-1 where the sample is nearer to the negative) and ``overlap``,
-            each of shape (n_samples,).
+            each of shape (n_samples,). For a sample without an observed entry they are -1, 1 and
+            NaN.
         """
         check_is_fitted(self)
-        return self._assign(validated_spins(self, X))
+        return nearest_patterns(validated_spins(self, X), self.patterns_)[0]
 
     def score(self, X: Any, y: None = None) -> float:
         """Return the mean log pseudo-likelihood per spin of X under the recovered model.
@@ -189,10 +201,10 @@ class LearnedPatterns(
         Returns
         -------
         float
-            -log 2 for a fair coin, 0 for certainty.
+            -log 2 for independent random spins, 0 for certainty. Missing entries do not count.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(validated_spins(self, X), *self._model())
+        return pseudo_likelihood(validated_spins(self, X), **self._model())
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the mean log pseudo-likelihood per spin of each sample.
@@ -204,13 +216,16 @@ class LearnedPatterns(
         Returns
         -------
         array of shape (n_samples,)
-            Low for samples unlike the training data.
+            Low for samples unlike the training data, NaN for one without an observed entry.
         """
         check_is_fitted(self)
-        return sample_pseudo_likelihoods(validated_spins(self, X), *self._model())
+        spins = validated_spins(self, X)
+        result = sample_pseudo_likelihoods(spins, **self._model())
+        result[unobserved(spins)] = np.nan
+        return result
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.int8]:
-        """Draw new samples from the Hopfield model of the recovered patterns.
+        """Draw new samples from the recovered model.
 
         Parameters
         ----------
@@ -220,104 +235,86 @@ class LearnedPatterns(
         Returns
         -------
         array of shape (n_samples, n_spins), int8 ±1
+            Without patterns the spins are independent, with means tanh(``fields_``).
         """
         check_is_fitted(self)
         if not self.n_patterns_:
-            raise ValueError("no pattern was found in the data, so there is nothing to sample from")
-        model = HopfieldModel(*self._model())
-        return model.sample(n_samples, random_state=random_state)
+            rng = as_generator(random_state)
+            up = rng.random((n_samples, len(self.fields_))) < expit(2 * self.fields_)
+            return np.where(up, np.int8(1), np.int8(-1))
+        return HopfieldModel(**self._model()).sample(n_samples, random_state=random_state)
 
     def summary(self) -> str:
-        """Return what was found in a few lines: how many, which phase, how far above threshold.
+        """Return what was found in a few lines: patterns, overlaps, samples, bits, fields.
 
         Examples
         --------
         >>> import dualtap as dt
         >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
-        >>> print(dt.DualTAP(random_state=0).fit(teacher.sample(50, random_state=1)).summary())
+        >>> X = teacher.sample(50, random_state=1)
+        >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
         5 patterns, β = 2: what they leave of the data is noise, or not ±1
-        phase: each sample lies near one pattern (retrieval)
-        samples: 10 for each pattern
-        bits: mean |m| 1.000, 0 of 2500 unsure (|m| < 0.8)
+        median overlap with the nearest pattern: 0.952
+        samples per pattern: 10
+        bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)
         """
         check_is_fitted(self)
         if not self.n_patterns_:
             return f"no pattern: {self.reason_}"
-        regime = Regime(self.regime_)
-        sure = np.abs(self.magnetizations_)
         found = "1 pattern" if self.n_patterns_ == 1 else f"{self.n_patterns_} patterns"
+        sure = np.abs(self.magnetizations_[self.patterns_ != 0])
         lines = [
-            f"{found}, β = {self.beta_:.3g}" + (f": {self.reason_}" if self.reason_ else ""),
-            f"phase: {phase(regime)}",
-            f"samples: {self._distance()}",
-            f"bits: mean |m| {sure.mean():.3f}, {(sure < 0.8).sum()} of {sure.size} unsure "
-            "(|m| < 0.8)",
+            f"{found}, {self._strengths()}" + (f": {self.reason_}" if self.reason_ else ""),
+            f"median overlap with the nearest pattern: {self._median_overlap:.3f}",
+            f"samples per pattern: {self._samples_per_pattern()}",
+            f"bits: mean |m| {sure.mean():.3f}, {(sure < UNCERTAIN).sum()} of {sure.size} "
+            f"uncertain (|m| < {UNCERTAIN})",
         ]
+        if np.isnan(self._median_overlap):  # of a model from an old file
+            del lines[1]
         if self.fields_.any():
             size = np.sqrt(np.mean(np.square(self.fields_)))
-            lines.append(
-                f"fields: spins have means of their own, root mean square field {size:.2g}"
-            )
+            lines.append(f"fields: root mean square {size:.2g}")
         return "\n".join(lines)
 
-    def _distance(self) -> str:
-        regime = Regime(self.regime_)
-        n_spins = self.patterns_.shape[1]
-        return distance(regime, self.beta_, self.weights_, len(self.labels_), n_spins)
+    def _strengths(self) -> str:
+        if np.isnan(self.beta_):
+            return f"strengths {self.strengths_.min():.3g}–{self.strengths_.max():.3g}"
+        return f"β = {self.beta_:.3g}"
 
-    def _model(self) -> tuple[NDArray[np.int8], float, NDArray[np.float64] | None]:
-        """Return patterns, β and fields; a single empty pattern where there is none."""
+    def _samples_per_pattern(self) -> str:
+        """Return the range of the numbers of samples nearest to each pattern."""
+        counts = np.round(self.weights_ * len(self.labels_)).astype(int)
+        few, many = counts.min(), counts.max()
+        return str(few) if few == many else f"{few}–{many}"
+
+    def _model(self) -> dict[str, Any]:
+        """Return patterns, strengths and fields as HopfieldModel and the metrics take them."""
         fields = self.fields_ if self.fields_.any() else None
         if not self.n_patterns_:
-            return np.zeros((1, self.patterns_.shape[1]), dtype=np.int8), 1.0, fields
-        return self.patterns_, self.beta_, fields
-
-    def _overlaps(self, spins: Spins) -> NDArray[np.float64]:
-        blocks = blocks_of(spins, held=False)
-        products = blocks.dot(self.patterns_.astype(np.float32))
-        result: NDArray[np.float64] = products.astype(np.float64) / blocks.n_observed[:, None]
-        return result
-
-    def _assign(self, spins: Spins) -> Assignment:
-        return self._assigned(spins)[0]
-
-    def _assigned(self, spins: Spins) -> tuple[Assignment, bool]:
-        """Return the assignment, and if the order of patterns has decided some of it."""
-        if not self.n_patterns_:
-            n = spins.n_samples
-            return Assignment(np.full(n, -1), np.ones(n, dtype=np.int64), np.zeros(n)), False
-        blocks = blocks_of(spins, held=False)
-        zeta = self.patterns_.astype(np.float32)
-        if isinstance(spins, DenseSpins):
-            nearest = _nearest(products_with(blocks, zeta))
-        else:
-            nearest = blocks.map(partial(_nearest_pattern, zeta=zeta))
-        chosen = nearest[:, 1] / blocks.n_observed
-        sign = np.where(chosen < 0, -1, 1)
-        label = nearest[:, 0].astype(np.int64)
-        assignment = Assignment(label, sign, np.abs(chosen, out=chosen))
-        return assignment, bool(nearest[:, 2].any())
+            none = np.zeros((1, len(self.fields_)), dtype=np.int8)
+            return {"patterns": none, "beta": 1.0, "fields": fields}
+        return {"patterns": self.patterns_, "beta": self.beta_, "fields": fields}
 
     def _learn_assignments(self, assignment: Assignment) -> None:
         """Set labels, shares and typical overlaps from those of the training samples."""
         self.labels_ = assignment.label
-        counts = np.bincount(self.labels_[self.labels_ >= 0], minlength=self.n_patterns_)
+        known = assignment.label >= 0
+        label, overlap = assignment.label[known], assignment.overlap[known]
+        counts = np.bincount(label, minlength=self.n_patterns_)
         self.weights_ = counts / len(self.labels_)
-        totals = np.bincount(
-            self.labels_[self.labels_ >= 0],
-            assignment.overlap[self.labels_ >= 0],
-            minlength=self.n_patterns_,
-        )
+        totals = np.bincount(label, overlap, minlength=self.n_patterns_)
         self._typical_overlaps = totals / np.maximum(counts, 1)
+        self._median_overlap = float(np.median(overlap)) if len(overlap) else np.nan
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "labels_")
 
     @property
-    def n_iter_(self) -> int:
-        """Most iterations that a student took in any round; deflation only."""
-        return int(self.history_.n_iter.max())
-
-    @property
     def _n_features_out(self) -> int:
         return int(self.n_patterns_)
+
+
+def _log_cosh(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = np.logaddexp(x, -x) - np.log(2)
+    return result

@@ -1,4 +1,4 @@
-"""A recovery in words: the phase, how far above threshold, and why there is nothing if so."""
+"""Why that many patterns were found, in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.recovery.task import Regime
-
-_PHASES = {
-    Regime.CLUSTERED: "each sample lies near one pattern (retrieval)",
-    Regime.MIXED: "samples lie in states that mix several patterns (spin glass or mixed)",
-    Regime.WEAK: "samples lean on every pattern a little and cluster around none (paramagnet)",
-    Regime.NOTHING: "no pattern stands out of the noise",
-}
 
 
 def threshold_beta(n_samples: int, n_spins: int) -> float:
@@ -89,34 +82,3 @@ def reason(
         f"would give ({spectrum[0]:.2f} of the edge of noise): either there is no pattern, or too "
         f"few samples show it (below β = {beta:.2f} none can be seen with so few)"
     )
-
-
-def distance(
-    regime: Regime, beta: float, weights: NDArray[np.float64], n_samples: int, n_spins: int
-) -> str:
-    """Say how far above threshold the data are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.recovery.task import Regime
-    >>> from dualtap.recovery.reasons import distance
-    >>> distance(Regime.WEAK, 0.8, np.ones(1), 1000, 1000)
-    '16 times as many samples as the least that show a pattern at β = 0.80 (62)'
-    >>> distance(Regime.CLUSTERED, 2.0, np.array([0.75, 0.25]), 40, 1000)
-    '10 to 30 samples for each pattern'
-    """
-    if regime is Regime.WEAK and beta < 1:
-        least = n_spins * (1 / beta - 1) ** 2
-        return (
-            f"{n_samples / max(least, 1):.2g} times as many samples as the least that show a "
-            f"pattern at β = {beta:.2f} ({least:.0f})"
-        )
-    counts = np.round(weights * n_samples).astype(int)
-    few, many = counts.min(), counts.max()
-    return f"{few} to {many} samples for each pattern" if few < many else f"{few} for each pattern"
-
-
-def phase(regime: Regime) -> str:
-    """Describe a regime in plain words."""
-    return _PHASES[regime]

@@ -44,7 +44,7 @@ def charts(shown: dict[str, Any]) -> list[Chart]:
     >>> from dualtap.report.contents import contents
     >>> from dualtap.report.material import checked
     >>> coins = np.random.default_rng(0).integers(0, 2, (50, 80))
-    >>> model = dt.DualTAP(random_state=0).fit(coins)
+    >>> model = dt.HopfieldPatterns(random_state=0).fit(coins)
     >>> [chart.key for chart in charts(contents(checked(model, coins)))]
     ['likelihood', 'spectrum']
     """

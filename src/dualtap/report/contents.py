@@ -12,13 +12,14 @@ from dualtap import __version__
 from dualtap._files import stored_parameters
 from dualtap._summary import describe
 from dualtap.metrics import calibration, match
+from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
+from dualtap.recovery.learned import UNCERTAIN, LearnedPatterns
 from dualtap.report.encode import packed, quantised
 from dualtap.report.labels import label_table
 from dualtap.report.material import Material
 from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
 
-UNSURE = 0.8  # as in the summary of a model
 _NEAREST = 24  # samples shown of a pattern
 _TOP = 8  # spins named on a card
 _DIFFERENT = 12  # spins named that a sample has unlike its pattern
@@ -50,7 +51,7 @@ def contents(material: Material) -> dict[str, Any]:
     >>> from dualtap.report.material import checked
     >>> teacher = dt.HopfieldModel.random(n_spins=200, n_patterns=2, beta=2.0, random_state=0)
     >>> X = teacher.sample(40, random_state=1)
-    >>> shown = contents(checked(dt.DualTAP(random_state=0).fit(X), X, teacher=teacher))
+    >>> shown = contents(checked(dt.HopfieldPatterns(random_state=0).fit(X), X, teacher=teacher))
     >>> [pattern["count"] for pattern in shown["patterns"]], shown["truth"]["recovered"]
     ([20, 20], 2)
     """
@@ -115,7 +116,7 @@ def _patterns(
             card |= {"m": quantised(m[k]), "top": _top(m[k], total, n_patterns)}
         if reading is not None:
             chosen = nearest(reading, k, n_nearest)
-            card["nearest"] = [_sample(material, reading, m[k], int(a)) for a in chosen]
+            card["nearest"] = [_sample(material, reading, k, int(a)) for a in chosen]
         cards.append(card)
     notes = []
     if n_drawn < n_patterns:
@@ -131,10 +132,10 @@ def _numbers(
     """Return share, confidence and unsure bits of a pattern."""
     numbers: dict[str, Any] = {}
     if material.has_confidence:
-        sure = np.abs(m)
+        sure = np.abs(m[material.model.patterns_[k] != 0])
         numbers |= {
             "confidence": float(sure.mean()),
-            "unsure": int(np.count_nonzero(sure < UNSURE)),
+            "unsure": int(np.count_nonzero(sure < UNCERTAIN)),
         }
     if reading is not None:
         members = reading.label == k
@@ -143,7 +144,7 @@ def _numbers(
             "share": float(members.mean()),
             "n_flipped": int((reading.sign[members] < 0).sum()),
         }
-    elif isinstance(material.model, DualTAP):
+    elif isinstance(material.model, LearnedPatterns):
         numbers["share"] = float(material.model.weights_[k])
     return numbers
 
@@ -165,13 +166,13 @@ def _n_nearest(material: Material, n_patterns: int) -> int:
     return max(1, min(_NEAREST, _MOST_SAMPLE_BYTES // (max(n_patterns, 1) * characters)))
 
 
-def _sample(material: Material, reading: Reading, m: NDArray[Any], a: int) -> dict[str, Any]:
+def _sample(material: Material, reading: Reading, k: int, a: int) -> dict[str, Any]:
     """Return what is shown of a sample beside its pattern."""
     assert material.spins is not None
+    m = material.magnetizations[k]
     s = material.spins.block(slice(a, a + 1))[0]
     sign = int(reading.sign[a])
-    pattern = np.where(m < 0, -1, 1) * sign
-    different = np.flatnonzero((s != 0) & (s != pattern))
+    different = np.flatnonzero(s * material.model.patterns_[k] * sign < 0)
     surest = different[np.argsort(-np.abs(m[different]), kind="stable")[:_DIFFERENT]]
     sample: dict[str, Any] = {
         "row": a,
@@ -235,21 +236,21 @@ def _confidence(material: Material) -> dict[str, Any] | None:
     m = material.magnetizations
     if not material.has_confidence or not m.size:
         return None
-    sure = np.minimum(np.abs(m), 1)
+    sure = np.minimum(np.abs(m[material.model.patterns_ != 0]), 1)
     counts, edges = np.histogram((1 + sure) / 2, bins=25, range=(0.5, 1))
     return {
         "counts": counts,
         "edges": edges,
-        "mean": float(np.abs(m).mean()),
-        "unsure": int(np.count_nonzero(sure < UNSURE)),
-        "bits": m.size,
+        "mean": float(sure.mean()),
+        "unsure": int(np.count_nonzero(sure < UNCERTAIN)),
+        "bits": sure.size,
     }
 
 
 def _rounds(material: Material) -> dict[str, Any] | None:
     """Return what deflation saw round by round, or an RBM as it learned."""
     model = material.model
-    if not isinstance(model, DualTAP):
+    if isinstance(model, HopfieldRBM):
         curve = model.history_
         most = max(1, len(curve.update) // 500)  # a line of more points looks the same
         return {
@@ -257,7 +258,7 @@ def _rounds(material: Material) -> dict[str, Any] | None:
             "pseudo_likelihood": curve.pseudo_likelihood[::most],
             "singular_values": np.round(curve.singular_values[::most].T, 4),
         }
-    if not hasattr(model, "history_"):
+    if not isinstance(model, DualTAP):
         return None
     return {"likelihood": model.history_.likelihood, "gains": model.history_.gains}
 

@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._validation import image_shape
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP
+from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.recovery.learned import LearnedPatterns
 from dualtap.spins import Spins, as_spins
 
-Model = DualTAP | HopfieldRBM
+Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Material:
 
     Attributes
     ----------
-    model : DualTAP or HopfieldRBM
+    model : HopfieldPatterns, DualTAP or HopfieldRBM
     spins : Spins or None
     names : tuple of str or None
         One a spin.
@@ -54,14 +55,14 @@ class Material:
     @property
     def magnetizations(self) -> NDArray[Any]:
         """Posterior means of the bits; those of an RBM are its signs, which have no doubt."""
-        if isinstance(self.model, DualTAP):
+        if isinstance(self.model, LearnedPatterns):
             return self.model.magnetizations_
         return self.model.patterns_.astype(np.float32)
 
     @property
     def has_confidence(self) -> bool:
         """Whether the model says how sure each bit is."""
-        return isinstance(self.model, DualTAP)
+        return isinstance(self.model, LearnedPatterns)
 
 
 def checked(
@@ -86,14 +87,16 @@ def checked(
     >>> import numpy as np
     >>> import dualtap as dt
     >>> from dualtap.report.material import checked
-    >>> model = dt.DualTAP(n_patterns=1, random_state=0).fit(np.eye(6))
+    >>> model = dt.HopfieldPatterns(n_patterns=1, random_state=0).fit(np.eye(6))
     >>> checked(model, shape=(2, 4))
     Traceback (most recent call last):
     ...
     ValueError: shape (2, 4) is not that of a picture of 6 spins: give height and width ...
     """
-    if not isinstance(model, (DualTAP, HopfieldRBM)):
-        raise TypeError(f"a report needs a DualTAP or a HopfieldRBM, got {type(model).__name__}")
+    if not isinstance(model, (LearnedPatterns, HopfieldRBM)):
+        raise TypeError(
+            f"a report needs HopfieldPatterns, DualTAP or HopfieldRBM, got {type(model).__name__}"
+        )
     check_is_fitted(model)
     n_spins = int(model.n_features_in_)
     data = None if spins is None else as_spins(spins)

@@ -52,7 +52,9 @@ def page(shown: dict[str, Any], charts: Sequence[Chart], plotly: str) -> str:
     >>> from dualtap.report.contents import contents
     >>> from dualtap.report.material import checked
     >>> from dualtap.report.page import page
-    >>> model = dt.DualTAP(random_state=0).fit(np.random.default_rng(0).integers(0, 2, (50, 80)))
+    >>> model = dt.HopfieldPatterns(random_state=0)
+    >>> model.fit(np.random.default_rng(0).integers(0, 2, (50, 80)))
+    HopfieldPatterns(random_state=0)
     >>> text = page(contents(checked(model)), [], plotly="")
     >>> "<h1>No pattern found</h1>" in text
     True

@@ -18,9 +18,9 @@ class Reading:
     Attributes
     ----------
     overlaps : array of shape (n_samples, n_patterns), float32
-        Means over the observed entries.
+        Means over the observed entries of a pattern's support; 0 if there are none.
     label : array of shape (n_samples,), int
-        The nearest pattern, -1 if there is none.
+        The nearest pattern, -1 if there is none or nothing of the sample was observed.
     sign : array of shape (n_samples,), int
         -1 where the sample is nearer to the negative of the pattern.
     best : array of shape (n_samples,)
@@ -58,10 +58,12 @@ def read(spins: Spins, patterns: NDArray[np.int8]) -> Reading:
     n_up = np.zeros(spins.n_spins, dtype=np.int64)
     n_observed = np.zeros(spins.n_spins, dtype=np.int64)
     zeta = patterns.T.astype(np.float32)
+    empty = np.zeros(spins.n_samples, dtype=np.bool_)
     for rows in spins.blocks():
         s = spins.block(rows)
-        observed = np.maximum(np.count_nonzero(s, axis=1), 1).astype(np.float32)
-        o[rows] = s.astype(np.float32) @ zeta / observed[:, None]
+        floats = s.astype(np.float32)
+        o[rows] = floats @ zeta / np.maximum(_n_common(floats, zeta), 1)
+        empty[rows] = ~s.any(axis=1)
         n_up += np.count_nonzero(s == 1, axis=0)
         n_observed += np.count_nonzero(s, axis=0)
     if not len(patterns):
@@ -71,7 +73,17 @@ def read(spins: Spins, patterns: NDArray[np.int8]) -> Reading:
     label = np.argmax(np.abs(o), axis=1)
     chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
     sign = np.where(chosen < 0, -1, 1)
-    return Reading(o, label, sign, np.abs(chosen), n_up, n_observed)
+    return Reading(o, np.where(empty, -1, label), sign, np.abs(chosen), n_up, n_observed)
+
+
+def _n_common(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return how many observed entries each sample has in the support of each pattern."""
+    common: NDArray[np.float32]
+    if zeta.all():
+        common = np.count_nonzero(s, axis=1).astype(np.float32)[:, None]
+    else:
+        common = np.abs(s) @ np.abs(zeta)
+    return common
 
 
 def independent_score(reading: Reading) -> float:

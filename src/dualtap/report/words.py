@@ -34,29 +34,30 @@ def headline(shown: dict[str, Any]) -> str:
 
 
 def lead(shown: dict[str, Any]) -> list[str]:
-    """Return why, how sure, and in which phase, a sentence each.
+    """Return why that many patterns, and how near samples are to them, a sentence each.
 
     Examples
     --------
     >>> from dualtap.report.words import lead
-    >>> lead({"kind": "DualTAP", "model": {"n_patterns": 0, "reason": "it is noise"}})
-    ['It is noise.', 'The spectrum below shows how far the data are from what coins would give.']
+    >>> lead({"kind": "HopfieldPatterns", "model": {"n_patterns": 0, "reason": "it is noise"}})
+    ['It is noise.', 'The spectrum below compares the data with independent random spins.']
     """
     model = shown["model"]
     if shown["kind"] == "HopfieldRBM":
         return _rbm_lead(model)
     if not model["n_patterns"]:
-        see = "The spectrum below shows how far the data are from what coins would give."
+        see = "The spectrum below compares the data with independent random spins."
         return [_sentence(model["reason"]), see]
+    near = model.get("median_overlap_with_the_nearest_pattern")
     sentences = [
-        _sentence(model["phase"]),
         _sentence(f"why {model['n_patterns']}: {model['reason']}") if model["reason"] else "",
-        _sentence(model["distance"]),
+        "" if near is None else f"Median overlap with the nearest pattern: {near:.3f}.",
+        f"Samples per pattern: {model['samples_per_pattern']}.",
     ]
     if model["has_fields"]:
         sentences.append(
-            "Spins have means of their own, beside what the patterns give them: root mean square "
-            f"field {model['rms_field']:.2g}."
+            "Fields explain means of the spins that the patterns do not: root mean square "
+            f"{model['rms_field']:.2g}."
         )
     return [sentence for sentence in sentences if sentence]
 

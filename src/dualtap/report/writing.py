@@ -32,7 +32,7 @@ def write_report(
 
     Parameters
     ----------
-    model : DualTAP or HopfieldRBM
+    model : HopfieldPatterns, DualTAP or HopfieldRBM
         Fitted.
     path : str or Path
         The file to write.
@@ -67,7 +67,7 @@ def write_report(
     >>> teacher = dt.HopfieldModel.random(n_spins=200, n_patterns=2, beta=2.0, random_state=0)
     >>> X = teacher.sample(40, random_state=1)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
-    >>> write_report(dt.DualTAP(random_state=0).fit(X), path, spins=X, teacher=teacher)
+    >>> write_report(dt.HopfieldPatterns(random_state=0).fit(X), path, spins=X, teacher=teacher)
     >>> "<h1>2 patterns found</h1>" in path.read_text(encoding="utf-8")
     True
     """

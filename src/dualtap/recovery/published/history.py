@@ -5,24 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dualtap.couplings import FloatArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error_path, overlaps
-from dualtap.recovery.deflate import Step
-
-
-def signs(m: ArrayLike) -> NDArray[np.int8]:
-    """Return the signs of m as int8, +1 where it is zero.
-
-    Examples
-    --------
-    >>> from dualtap.recovery.history import signs
-    >>> signs([[0.3, -0.2, 0.0]])
-    array([[ 1, -1,  1]], dtype=int8)
-    """
-    return np.where(np.asarray(m) < 0, np.int8(-1), np.int8(1))
+from dualtap.recovery.nearest import signs
+from dualtap.recovery.published.deflate import Step
 
 
 @dataclass(frozen=True)
@@ -56,7 +45,7 @@ class History:
 
     @classmethod
     def from_steps(cls, steps: list[Step]) -> History:
-        """Collect the rounds of :func:`dualtap.recovery.deflate.deflate`."""
+        """Collect the rounds of :func:`dualtap.recovery.published.deflate.deflate`."""
         m = np.stack([step.m for step in steps])
         S = np.array([step.score for step in steps])
         return cls(

@@ -1,0 +1,110 @@
+"""Sequential heat-bath sweeps with a strength per pattern, of any sign, zeros, and fields.
+
+Laid out like :mod:`dualtap._kernels.glauber`: one lane per chain, every innermost loop over lanes,
+a generator per chain. The local field is no integer here, so its odds are computed, in single
+precision, where the other kernel looks them up.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from dualtap._kernels.signs import draw_sign, uniform
+from dualtap._kernels.xoshiro import draw
+
+Array = Any  # Numba infers the types; the docstrings say them
+
+_f32 = np.float32
+
+
+@njit(inline="always")
+def _add_overlaps(
+    patterns: Array, weights: Array, overlaps: Array, i: int, j: int, change: Array, field: Array
+) -> None:
+    """Add Σ_μ w_i^μ M_μ to the fields, after the pending change at site j entered the M_μ.
+
+    One pass over the overlaps does both; four patterns at a time keep them in registers.
+    """
+    n_patterns = patterns.shape[1]
+    lanes = field.shape[0]
+    mu = 0
+    while mu + 4 <= n_patterns:
+        w0, w1 = weights[i, mu], weights[i, mu + 1]
+        w2, w3 = weights[i, mu + 2], weights[i, mu + 3]
+        y0, y1 = patterns[j, mu], patterns[j, mu + 1]
+        y2, y3 = patterns[j, mu + 2], patterns[j, mu + 3]
+        for lane in range(lanes):
+            delta = change[lane]
+            m0 = overlaps[mu, lane] + y0 * delta
+            m1 = overlaps[mu + 1, lane] + y1 * delta
+            m2 = overlaps[mu + 2, lane] + y2 * delta
+            m3 = overlaps[mu + 3, lane] + y3 * delta
+            overlaps[mu, lane] = m0
+            overlaps[mu + 1, lane] = m1
+            overlaps[mu + 2, lane] = m2
+            overlaps[mu + 3, lane] = m3
+            field[lane] += (w0 * m0 + w1 * m1) + (w2 * m2 + w3 * m3)
+        mu += 4
+    while mu < n_patterns:
+        w0, y0 = weights[i, mu], patterns[j, mu]
+        for lane in range(lanes):
+            m0 = overlaps[mu, lane] + y0 * change[lane]
+            overlaps[mu, lane] = m0
+            field[lane] += w0 * m0
+        mu += 1
+
+
+@njit(parallel=True, cache=True)
+def heat_bath_sweeps(
+    spins: Array,
+    patterns: Array,
+    weights: Array,
+    own: Array,
+    biases: Array,
+    generators: Array,
+    n_sweeps: int,
+) -> None:
+    """Advance every chain by ``n_sweeps`` sweeps over the sites 0 … N-1, in place.
+
+    Parameters
+    ----------
+    spins : (n_groups, N, lanes) int8, ±1
+    patterns : (N, P) float32
+        -1, 0 or +1.
+    weights : (N, P) float32
+        g_μ ζ_i^μ / N.
+    own : (N,) float32
+        Σ_μ w_i^μ ζ_i^μ, what a spin would contribute to its own field.
+    biases : (N,) float32
+        The fields b_i.
+    generators : (n_groups, 4, lanes) uint32
+        States of xoshiro128++.
+    n_sweeps : int
+    """
+    n_groups, n_spins, lanes = spins.shape
+    n_patterns = patterns.shape[1]
+    for g in prange(n_groups):
+        s = spins[g]
+        generator = generators[g]
+        # Integers below 2^24 are exact in float32: the overlaps never drift.
+        overlaps = np.zeros((n_patterns, lanes), dtype=np.float32)
+        for i in range(n_spins):
+            for mu in range(n_patterns):
+                for lane in range(lanes):
+                    overlaps[mu, lane] += patterns[i, mu] * _f32(s[i, lane])
+        field = np.empty(lanes, dtype=np.float32)
+        word = np.empty(lanes, dtype=np.uint32)
+        change = np.zeros(lanes, dtype=np.float32)
+        j = 0
+        for _ in range(n_sweeps):
+            for i in range(n_spins):
+                draw(generator, word)
+                for lane in range(lanes):
+                    field[lane] = biases[i] - own[i] * _f32(s[i, lane])
+                _add_overlaps(patterns, weights, overlaps, i, j, change, field)
+                for lane in range(lanes):
+                    new = draw_sign(field[lane], uniform(word[lane]))
+                    change[lane] = new - _f32(s[i, lane])
+                    s[i, lane] = np.int8(new)
+                j = i

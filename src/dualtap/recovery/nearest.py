@@ -1,0 +1,206 @@
+"""Overlaps of samples with patterns, and the pattern that each sample is nearest to.
+
+An overlap is the mean of ζ_i s_i over the observed entries of the pattern's support, the spins with
+ζ_i ≠ 0. It is 0 if none of those was observed, and NaN if nothing of the sample was.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualtap.recovery.overlaps import products_with
+from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.blocks import F32
+from dualtap.spins.cluster import blocks_of
+
+
+class Assignment(NamedTuple):
+    """The state each sample is nearest to: ``sign[:, None] * patterns_[label]``.
+
+    The label is -1 without patterns, and for a sample without an observed entry.
+    """
+
+    label: NDArray[np.int64]
+    sign: NDArray[np.int64]
+    overlap: NDArray[np.float64]
+
+    def canonical(self, n_patterns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the order and the signs of patterns that do not depend on how they were found.
+
+        Those with most samples come first, and of as many those whose first sample comes first.
+        The sign of a pattern is that of most of its samples, or of the first if it is a draw.
+        """
+        if not n_patterns:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        rows = np.flatnonzero(self.label >= 0)
+        label, sign = self.label[rows], self.sign[rows]
+        counts = np.bincount(label, minlength=n_patterns)
+        balance = np.bincount(label, sign, minlength=n_patterns)
+        first = np.full(n_patterns, len(self.label))
+        first[label[::-1]] = rows[::-1]  # of the rows of a label the last stays
+        of_first = np.where(counts > 0, self.sign[np.minimum(first, len(self.label) - 1)], 1)
+        return np.lexsort((first, -counts)), np.where(balance == 0, of_first, np.sign(balance))
+
+    def renamed(self, order: NDArray[np.int64]) -> Assignment:
+        """Return the same with patterns in another order, the first of ``order`` first."""
+        place = np.full(len(order) + 1, -1)
+        place[order] = np.arange(len(order))
+        return self._replace(label=place[self.label])
+
+
+def signs(m: ArrayLike) -> NDArray[np.int8]:
+    """Return the signs of m as int8, +1 where it is zero.
+
+    Examples
+    --------
+    >>> from dualtap.recovery.nearest import signs
+    >>> signs([[0.3, -0.2, 0.0]])
+    array([[ 1, -1,  1]], dtype=int8)
+    """
+    return np.where(np.asarray(m) < 0, np.int8(-1), np.int8(1))
+
+
+def overlaps_on_support(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Return the overlap of every sample with every pattern, shape (n_samples, n_patterns).
+
+    Parameters
+    ----------
+    spins : Spins
+    patterns : array of shape (n_patterns, n_spins)
+        -1, 0 or +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.nearest import overlaps_on_support
+    >>> X = as_spins([[1, 1, -1], [np.nan, 1, 1], [np.nan] * 3])
+    >>> overlaps_on_support(X, np.array([[1, 0, 1], [1, 1, 1]], dtype=np.int8)).round(2)
+    array([[0.  , 0.33],
+           [1.  , 1.  ],
+           [ nan,  nan]])
+    """
+    blocks = blocks_of(spins, held=False)
+    zeta = patterns.astype(np.float32)
+    if patterns.all():
+        result: NDArray[np.float64] = blocks.dot(zeta).astype(np.float64)
+        result /= blocks.n_observed[:, None]
+    else:
+        result = blocks.map(partial(_overlaps, zeta=zeta))
+    result[unobserved(spins)] = np.nan
+    return result
+
+
+def observed_on_support(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Return how many entries of each pattern's support every sample has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.nearest import observed_on_support
+    >>> observed_on_support(as_spins([[1, 0, 1], [None, 0, 1]]), np.array([[1, 0, -1]]))
+    array([[2.],
+           [1.]])
+    """
+    if patterns.all():
+        n_observed = spins.n_observed.astype(np.float64)
+        return np.broadcast_to(n_observed[:, None], (spins.n_samples, len(patterns)))
+    support = np.abs(patterns).astype(np.float32)
+    counts = blocks_of(spins, held=False).map(partial(_counts, support=support))
+    return counts.astype(np.float64)
+
+
+def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignment, bool]:
+    """Return the pattern of largest absolute overlap with each sample, ties to the first.
+
+    Parameters
+    ----------
+    spins : Spins
+    patterns : array of shape (n_patterns, n_spins)
+        -1, 0 or +1.
+
+    Returns
+    -------
+    Assignment
+    bool
+        Whether there are ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.nearest import nearest_patterns
+    >>> patterns = np.array([[1, 1, 1, 1], [1, -1, 0, 0]], dtype=np.int8)
+    >>> nearest_patterns(as_spins([[1, 1, 1, -1], [-1, 1, 1, 1]]), patterns)[0].label
+    array([0, 1])
+    """
+    n_samples = spins.n_samples
+    if not len(patterns):
+        none = np.full(n_samples, -1), np.ones(n_samples, dtype=np.int64), np.zeros(n_samples)
+        return Assignment(*none), False
+    blocks = blocks_of(spins, held=False)
+    zeta = patterns.astype(np.float32)
+    if not patterns.all():
+        found = blocks.map(partial(_nearest_on_support, zeta=zeta))
+    elif isinstance(spins, DenseSpins):
+        found = _nearest(products_with(blocks, zeta))
+    else:
+        found = blocks.map(partial(_nearest_of_all, zeta=zeta))
+    count = blocks.n_observed if patterns.all() else np.maximum(found[:, 3], 1)
+    chosen = found[:, 1] / count.astype(np.float64)
+    sign = np.where(chosen < 0, -1, 1)
+    label = found[:, 0].astype(np.int64)
+    overlap = np.abs(chosen, out=chosen)
+    without = unobserved(spins)
+    label[without], overlap[without] = -1, np.nan
+    return Assignment(label, sign, overlap), bool(found[:, 2].any())
+
+
+def unobserved(spins: Spins) -> NDArray[np.int64]:
+    """Return the samples without an observed entry.
+
+    Examples
+    --------
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.nearest import unobserved
+    >>> unobserved(as_spins([[1, 0], [None, None]]))
+    array([1])
+    """
+    if spins.complete:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(spins.n_observed == 0)
+
+
+def _overlaps(S: F32, zeta: F32) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = (S @ zeta.T).astype(np.float64)
+    result /= np.maximum(np.abs(S) @ np.abs(zeta).T, 1)
+    return result
+
+
+def _counts(S: F32, support: F32) -> F32:
+    return np.abs(S) @ support.T
+
+
+def _nearest_of_all(S: F32, zeta: F32) -> F32:
+    return _nearest(S @ zeta.T)
+
+
+def _nearest_on_support(S: F32, zeta: F32) -> F32:
+    return _nearest(S @ zeta.T, np.abs(S) @ np.abs(zeta).T)
+
+
+def _nearest(products: F32, counts: F32 | None = None) -> F32:
+    """Return the pattern nearest to each sample, ζ·s of it, if it is a tie, and over how many."""
+    size = np.abs(products) if counts is None else np.abs(products) / np.maximum(counts, 1)
+    label = np.argmax(size, axis=1)[:, None]
+    tied = np.count_nonzero(size == np.take_along_axis(size, label, axis=1), axis=1) > 1
+    columns = [label, np.take_along_axis(products, label, axis=1), tied[:, None]]
+    if counts is not None:
+        columns.append(np.take_along_axis(counts, label, axis=1))
+    # Whole numbers below 2²⁴, exact in single precision: with millions of samples it counts.
+    return np.hstack(columns).astype(np.float32)

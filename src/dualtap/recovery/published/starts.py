@@ -1,0 +1,103 @@
+"""Initial guesses of the students: random signs, or the leading eigenvector of J."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from dualtap.couplings import Couplings, FloatArray
+
+_BLOCK, _PASSES = 8, 6  # vectors that share a product, and products
+
+
+def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return the paper's start: random signs, |m| uniform in [0.1, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.published.starts import random_students
+    >>> m = random_students(3, 1000, np.random.default_rng(0))
+    >>> bool(0.1 <= abs(m).min() < abs(m).max() <= 1)
+    True
+    """
+    m = 1.8 * rng.random((n_students, n_spins), dtype=np.float32) - np.float32(0.9)
+    m += np.copysign(np.float32(0.1), m)
+    return m
+
+
+def leading_eigenpair(couplings: Couplings, rng: np.random.Generator) -> tuple[float, FloatArray]:
+    """Return the largest eigenvalue of J and its unit eigenvector, to about three digits.
+
+    Lanczos iterations on the products J v; J is never formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.published.starts import leading_eigenpair
+    >>> value, vector = leading_eigenpair(HebbianCouplings([[1, 1, -1]]), np.random.default_rng(0))
+    >>> round(value, 3), abs(vector).round(3)
+    (1.0, array([0.577, 0.577, 0.577], dtype=float32))
+    """
+    n = couplings.n_spins
+    product = LinearOperator(
+        (n, n), matvec=lambda v: couplings.dot(v.reshape(1, n).astype(couplings.dtype))[0]
+    )
+    v0 = rng.standard_normal(n)
+    try:
+        values, vectors = eigsh(product, k=1, which="LA", v0=v0, tol=1e-3)
+    except ArpackError:  # J v0 = 0, or no direction stands out: then any will do
+        return 0.0, v0 / np.linalg.norm(v0)
+    return float(values[0]), vectors[:, 0]
+
+
+def eigenpair_in_passes(couplings: Couplings, rng: np.random.Generator) -> tuple[float, FloatArray]:
+    """Return the same from a few products of J with a block of vectors.
+
+    Lanczos would need one vector after the other, and a pass over the samples for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.published.starts import eigenpair_in_passes
+    >>> J = HebbianCouplings([[1, 1, -1], [1, 1, 1]])
+    >>> round(eigenpair_in_passes(J, np.random.default_rng(0))[0], 3)
+    1.333
+    """
+    n = couplings.n_spins
+    V = rng.standard_normal((min(_BLOCK, n), n)).astype(np.float32)
+    for _ in range(_PASSES):
+        V = np.ascontiguousarray(qr(couplings.dot(V).T, mode="economic")[0].T)
+    values, U = np.linalg.eigh((V @ couplings.dot(V).T).astype(np.float64))
+    return float(values[-1]), U[:, -1].astype(np.float32) @ V
+
+
+def spectral_student(
+    couplings: Couplings, rng: np.random.Generator, *, in_passes: bool = False
+) -> FloatArray:
+    """Return the leading eigenvector of J, scaled to unit mean square and clipped to [-1, 1].
+
+    Parameters
+    ----------
+    couplings : Couplings
+    rng : Generator
+    in_passes : bool
+        Every product is a pass over samples that are not at hand: make few of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap.recovery.published.starts import spectral_student
+    >>> J = HebbianCouplings([[1, 1, -1, -1]])
+    >>> abs(spectral_student(J, np.random.default_rng(0))).round(3)
+    array([[1., 1., 1., 1.]], dtype=float32)
+    """
+    _, vector = (eigenpair_in_passes if in_passes else leading_eigenpair)(couplings, rng)
+    m = np.sqrt(couplings.n_spins) * vector[None]
+    clipped: FloatArray = np.clip(m, -1, 1).astype(couplings.dtype)
+    return clipped
