@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 Floats = TypeVar("Floats", bound=NDArray[np.floating[Any]])
 
-__all__ = ["local_fields", "log_likelihoods", "log_sigmoid"]
+__all__ = ["filled", "local_fields", "log_likelihoods", "log_sigmoid"]
+
+_FILL_STEPS = 3
 
 
 def log_sigmoid(x: Floats, out: Floats | None = None) -> Floats:
@@ -58,36 +60,30 @@ def local_fields(
     patterns: NDArray[np.float32],
     strengths: NDArray[np.floating[Any]],
     fields: NDArray[np.floating[Any]] | None = None,
-    complete: bool = True,
+    *,
+    overlaps: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     r"""Return the field on every spin of every sample, given the other spins of the sample.
 
-    .. math:: h_{ai} = b_i + \sum_\mu \frac{g_\mu}N c_{a\mu} \zeta^\mu_i
+    .. math:: h_{ai} = b_i + \sum_\mu \frac{g_\mu}N \zeta^\mu_i
               (O_{a\mu} - \zeta^\mu_i s_{ai}), \qquad O_{a\mu} = \zeta^\mu\cdot s_a
-
-    In a complete sample all c are 1. Where entries are missing, the missing spins of a pattern
-    are taken to be aligned with it as much as the observed ones: if n of the n_μ spins of the
-    pattern are observed, n - 1 of its n_μ - 1 others are seen by an observed spin, and
-    :math:`c_{a\mu} = (n_\mu - 1) / \max(n - 1, 1)`. A pattern of two spins is never scaled: when
-    one of them is missing, the other feels nothing.
 
     Parameters
     ----------
     S : array of shape (n_samples, n_spins)
-        ±1, or 0 for a missing entry.
+        ±1; missing entries as :func:`filled` leaves them.
     patterns : array of shape (n_patterns, n_spins)
         The ζ^μ; those that are not 0 are the pattern's spins.
     strengths : array of shape (n_patterns,)
         The g_μ.
     fields : array of shape (n_spins,), optional
         The b_i; zero by default.
-    complete : bool
-        No entry of S is 0, which saves two products.
+    overlaps : array of shape (n_samples, n_patterns), optional
+        The O, if they are known.
 
     Returns
     -------
     array of shape (n_samples, n_spins), float32
-        Also for missing entries, with the same c.
 
     Examples
     --------
@@ -96,21 +92,60 @@ def local_fields(
     >>> zeta, g = np.array([[1, 1, -1, -1]], np.float32), np.array([2.0])
     >>> local_fields(np.array([[1, 1, -1, 1]], np.float32), zeta, g)
     array([[ 0.5,  0.5, -0.5, -1.5]], dtype=float32)
-    >>> local_fields(np.array([[1, 1, -1, 0]], np.float32), zeta, g, complete=False)
-    array([[ 1.5 ,  1.5 , -1.5 , -2.25]], dtype=float32)
     """
     scale = (strengths / S.shape[1]).astype(np.float32)
-    if not complete:
-        support = (patterns != 0).astype(np.float32)
-        n_seen = np.maximum(np.abs(S) @ support.T - 1, 1)
-        scale = scale * (support.sum(axis=1) - 1) / n_seen
-    overlaps: NDArray[np.float32] = S @ patterns.T
-    overlaps *= scale
-    h: NDArray[np.float32] = overlaps @ patterns
+    O = S @ patterns.T if overlaps is None else overlaps
+    h: NDArray[np.float32] = (O * scale) @ patterns
     h -= (scale @ np.square(patterns)) * S
     if fields is not None:
         h += fields.astype(np.float32)
     return h
+
+
+def filled(
+    S: NDArray[np.floating[Any]] | NDArray[np.int8],
+    patterns: NDArray[np.float32],
+    strengths: NDArray[np.floating[Any]],
+    fields: NDArray[np.floating[Any]] | None = None,
+    means: NDArray[np.floating[Any]] | None = None,
+) -> NDArray[np.float32]:
+    r"""Return samples with missing spins at their means given the observed ones.
+
+    A few steps of mean field from the means of the spins,
+    :math:`t \leftarrow (1 - d)\, t + d \tanh h`. Repulsive patterns would make a full step
+    overshoot: :math:`d = 1/(1 + \kappa)`, κ the largest slope that they may give it.
+
+    Parameters
+    ----------
+    S : array of shape (n_samples, n_spins)
+        ±1, or 0 for a missing entry.
+    patterns, strengths, fields : as in :func:`local_fields`
+    means : array of shape (n_spins,), optional
+        Means of the spins to start from; zero by default.
+
+    Returns
+    -------
+    array of shape (n_samples, n_spins), float32
+        Observed entries as they are, missing ones in (-1, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.local_fields import filled
+    >>> zeta, g = np.array([[1, 1, -1, -1]], np.float32), np.array([2.0])
+    >>> filled(np.array([[1, 1, -1, 0]]), zeta, g).round(2)
+    array([[ 1.  ,  1.  , -1.  , -0.91]], dtype=float32)
+    """
+    missing = S == 0
+    start = np.float32(0) if means is None else means.astype(np.float32)
+    result: NDArray[np.float32] = np.where(missing, start, S).astype(np.float32)
+    repulsive = (np.maximum(-strengths, 0) / S.shape[1]).astype(np.float32)
+    kappa = (missing.astype(np.float32) @ np.square(patterns).T) @ repulsive
+    step = 1 / (1 + kappa[:, None])
+    for _ in range(_FILL_STEPS):
+        t = np.tanh(local_fields(result, patterns, strengths, fields))
+        np.copyto(result, result + step * (t - result), where=missing)
+    return result
 
 
 def log_likelihoods(S: NDArray[np.float32], h: NDArray[np.float32]) -> NDArray[np.float64]:

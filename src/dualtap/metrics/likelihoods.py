@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualtap._parameters import as_fields, as_strengths
-from dualtap.local_fields import local_fields, log_likelihoods
+from dualtap.local_fields import filled, local_fields, log_likelihoods
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
 
@@ -69,14 +67,15 @@ def pseudo_likelihood(
     fields: ArrayLike | None = None,
     *,
     strengths: ArrayLike | None = None,
+    means: ArrayLike | None = None,
 ) -> float:
     r"""Return the mean log pseudo-likelihood per spin of a model of ``patterns``.
 
     .. math:: \frac1{MN} \sum_{a,i} \log\frac1{1+e^{-2 s_i^a h_i^a}}, \qquad
               h_i = b_i + \sum_\mu \frac{g_\mu}N \zeta^\mu_i \sum_{j\ne i} \zeta^\mu_j s_j
 
-    Missing entries are left out of the mean, and the missing spins of a pattern are taken to be
-    aligned with it as much as the observed ones (:func:`dualtap.local_fields.local_fields`).
+    Missing entries are left out of the mean; in the fields of others they are taken at their
+    means given the observed entries (:func:`dualtap.local_fields.filled`).
     No patterns and no fields give -log 2, that of independent random spins.
 
     Parameters
@@ -90,6 +89,8 @@ def pseudo_likelihood(
         The b_i; zero by default.
     strengths : array-like of shape (k,), optional
         The g_μ, of any sign.
+    means : array-like of shape (n_spins,), optional
+        Means of the spins, where missing entries start from; zero by default.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def pseudo_likelihood(
     >>> round(pseudo_likelihood([[1, 1, -1, -1]], [[1, 1, 0, 0]], strengths=[4.0]), 4)
     -0.41
     """
-    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths)
+    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths, means)
     if not counts.any():
         raise ValueError("X has no observed entry")
     return float(sums.sum() / counts.sum())
@@ -116,6 +117,7 @@ def sample_pseudo_likelihoods(
     fields: ArrayLike | None = None,
     *,
     strengths: ArrayLike | None = None,
+    means: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Return each sample's mean log pseudo-likelihood per observed spin.
 
@@ -124,7 +126,7 @@ def sample_pseudo_likelihoods(
 
     Parameters
     ----------
-    X, patterns, beta, fields, strengths : as in :func:`pseudo_likelihood`
+    X, patterns, beta, fields, strengths, means : as in :func:`pseudo_likelihood`
 
     Returns
     -------
@@ -138,7 +140,7 @@ def sample_pseudo_likelihoods(
     >>> sample_pseudo_likelihoods(X, [[1, 1, -1, -1]], beta=2.0).round(3)
     array([-0.049, -1.313,    nan])
     """
-    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths)
+    sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths, means)
     means = np.full(len(sums), np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means
@@ -150,6 +152,7 @@ def _log_pseudo_likelihoods(
     beta: float | None,
     fields: ArrayLike | None,
     strengths: ArrayLike | None,
+    means: ArrayLike | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return Σ_i log P(s_i | rest) over the observed entries of each sample, and their number."""
     spins = X if isinstance(X, Spins) else DenseSpins(np.asarray(X).astype(np.int8), "-1/+1")
@@ -158,65 +161,12 @@ def _log_pseudo_likelihoods(
     b = None if fields is None else as_fields(fields, spins.n_spins)
     blocks = blocks_of(spins, held=False)
     complete = blocks.complete
+    mean = None if means is None else as_fields(means, spins.n_spins)
 
     def sums(s: NDArray[np.float32]) -> NDArray[np.float64]:
-        total = log_likelihoods(s, local_fields(s, zeta, g, b, complete))
+        whole = s if complete else filled(s, zeta, g, b, mean)
+        total = log_likelihoods(s, local_fields(whole, zeta, g, b))
         return np.column_stack([total, np.count_nonzero(s, axis=1)])
 
     result = blocks.map(sums)
     return result[:, 0], result[:, 1].astype(np.int64)
-
-
-def field_blocks(
-    X: ArrayLike, patterns: ArrayLike, block_entries: int = 2**20
-) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield s_i and s_i h_i for one block of samples after another, 0 at missing entries.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
-    patterns : array-like of shape (k, n_spins)
-    block_entries : int
-        Most entries of a block, unless a single sample has more.
-
-    Yields
-    ------
-    spins, aligned : arrays of shape (n_block, n_spins)
-
-    Examples
-    --------
-    >>> from dualtap.metrics.likelihoods import field_blocks
-    >>> s, aligned = next(field_blocks([[1, 1, -1, 0]], [[1, 1, -1, 1]]))
-    >>> aligned.round(2)
-    array([[0.67, 0.67, 0.67, 0.  ]], dtype=float32)
-    """
-    S, zeta = np.asarray(X), np.asarray(patterns, dtype=np.float32)
-    step = max(1, block_entries // S.shape[1])
-    for first in range(0, len(S), step):
-        s = S[first : first + step].astype(np.float32)
-        yield s, aligned(s, zeta)
-
-
-def aligned(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return s_i h_i of the Hopfield model of the patterns, 0 at missing entries.
-
-    Parameters
-    ----------
-    s : array of shape (n_samples, n_spins)
-    zeta : array of shape (n_patterns, n_spins)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.metrics.likelihoods import aligned
-    >>> aligned(np.array([[1, 1, -1, 0]], np.float32), np.array([[1, 1, -1, 1]], np.float32))
-    array([[0.66..., 0.66..., 0.66..., 0.  ...]], dtype=float32)
-    """
-    observed = np.square(s)
-    scale = 1 / np.maximum(observed.sum(axis=1, keepdims=True), 1)
-    h: NDArray[np.float32] = ((s @ zeta.T) * scale) @ zeta
-    h *= s
-    observed *= np.square(zeta).sum(axis=0)
-    observed *= scale
-    h -= observed
-    return h

@@ -12,11 +12,10 @@ from sklearn.utils._param_validation import Interval
 
 from dualtap._progress import progress
 from dualtap._random import RandomState
-from dualtap.recovery import joint
+from dualtap.recovery import loop
 from dualtap.recovery.learned import LearnedPatterns
-from dualtap.recovery.nearest import nearest_patterns, signs
+from dualtap.recovery.nearest import nearest_patterns
 from dualtap.recovery.reasons import reason
-from dualtap.recovery.task import Task
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
@@ -120,7 +119,8 @@ class HopfieldPatterns(LearnedPatterns):
         self.magnetizations_ = found.magnetizations[order]
         self.magnetizations_ *= sign[order].astype(np.float32)[:, None]
         self.strengths_ = found.strengths[order]
-        self.fields_ = found.fields
+        self.fields_, self.means_ = found.fields, found.means
+        self.objective_ = found.objective
         self.trace_, self.path_ = found.trace, found.path
         self.reason_, self.spectrum_ = found.reason, found.spectrum
         # Ties go to the first pattern, which in this order may be another.
@@ -137,6 +137,8 @@ class Recovered:
     magnetizations: F32
     strengths: NDArray[np.float64]
     fields: NDArray[np.float64]
+    means: NDArray[np.float64]
+    objective: float
     spectrum: NDArray[np.float64]
     reason: str
     trace: list[dict[str, Any]] = field(default_factory=list)
@@ -166,17 +168,17 @@ def recover(
     >>> recover(as_spins(X), None, np.random.default_rng(0), None).strengths.round(1)
     array([2., 2., 2.])
     """
-    found = joint.recover(Task(spins, rng, n_patterns, where=where))
-    spectrum = found.spectrum.relative()
-    why = reason(
-        found.regime,
-        len(found.m),
-        n_patterns,
-        found.spectrum.n_signal,
-        spectrum,
-        *spins.shape,
-        by_length=found.by_length,
+    found = loop.recover(spins, where, rng, n_patterns)
+    fit = found.state.fit
+    search = found.search
+    return Recovered(
+        patterns=fit.Z.astype(np.int8),
+        magnetizations=found.m,
+        strengths=fit.g,
+        fields=fit.b,
+        means=search.judge.mean,
+        objective=found.state.objective,
+        spectrum=search.whole.relative(),
+        reason=reason(len(fit.Z), n_patterns, search.n_left, search.largest, *spins.shape),
+        trace=list(loop.steps(search)),
     )
-    strengths = np.full(len(found.m), found.beta, dtype=np.float64)
-    fields = found.fields.astype(np.float64)
-    return Recovered(signs(found.m), found.m, strengths, fields, spectrum, why)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap.local_fields import filled, local_fields
 from dualtap.recovery import calibration
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
@@ -22,7 +23,6 @@ F64 = NDArray[np.float64]
 _CHUNK = 2**17
 """Entries looked at together: half a megabyte of floats, which stays in the cache."""
 _FEWEST_ROWS = 256
-_FILL_STEPS = 3
 _PRODUCTS = 2**26
 
 
@@ -108,9 +108,9 @@ class Judge:
         """Take missing spins at their means given the others, by a few steps of mean field."""
         if self._filled is None:
             return
-        step, mean = self._step, self.mean.astype(np.float32)
+        step = self._step
         for k in range(0, len(self.rows), step):
-            self._filled[k : k + step] = filled(self.rows[k : k + step], Z, g, b, mean)
+            self._filled[k : k + step] = filled(self.rows[k : k + step], Z, g, b, self.mean)
 
     @property
     def _step(self) -> int:
@@ -202,24 +202,6 @@ class Judge:
         return H * (self.n_samples / max(n_rows, 1))
 
 
-def filled(S: NDArray[np.int8], Z: F32, g: F64, b: F64, mean: F32) -> F32:
-    r"""Return samples with missing spins at their means given the others.
-
-    A few steps of mean field from the means of the spins, :math:`t \leftarrow (1 - d)\, t + d
-    \tanh h`. Repulsive patterns would make a full step overshoot: :math:`d = 1/(1 + \kappa)`, κ
-    the largest slope that they may give it.
-    """
-    missing = S == 0
-    result: F32 = np.where(missing, mean, S).astype(np.float32)
-    repulsive = np.maximum(-g, 0) / S.shape[1]
-    kappa = (missing.astype(np.float32) @ np.square(Z).T) @ repulsive.astype(np.float32)
-    step = (1 / (1 + kappa))[:, None].astype(np.float32)
-    for _ in range(_FILL_STEPS):
-        t = np.tanh(Features(result, Z).fields(g, b))
-        np.copyto(result, result + step * (t - result), where=missing)
-    return result
-
-
 class Features:
     r"""The derivatives :math:`\partial h_{ai} / \partial g_\mu` of the fields on a block of spins.
 
@@ -230,15 +212,12 @@ class Features:
     def __init__(self, S: F32, Z: F32) -> None:
         self.S, self.Z, self.Z2 = S, Z, np.square(Z)
         self.N = np.float32(S.shape[1])
-        self.F: F32 = (S @ Z.T) / self.N
+        self.O: F32 = S @ Z.T
+        self.F: F32 = self.O / self.N
 
     def fields(self, g: F64, b: F64) -> F32:
         """Return the leave-one-out fields h."""
-        strengths = g.astype(np.float32)
-        h: F32 = (self.F * strengths) @ self.Z
-        h -= self.S * (strengths @ self.Z2 / self.N)
-        h += b.astype(np.float32)
-        return h
+        return local_fields(self.S, self.Z, g, b, overlaps=self.O)
 
     def scores(self, R: F32, centre: F32) -> tuple[F32, F64]:
         """Return the part of each sample in dL/dg around the means of spins, and their sum."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -30,7 +30,7 @@ from dualtap.recovery.nearest import (
     overlaps_on_support,
     unobserved,
 )
-from dualtap.spins import Spins
+from dualtap.spins import Spins, as_spins
 
 UNCERTAIN = 0.8
 """A bit with a smaller absolute magnetization is wrong in more than one case of ten."""
@@ -59,6 +59,7 @@ class LearnedPatterns(
     magnetizations_: NDArray[np.floating]
     strengths_: NDArray[np.float64]
     fields_: NDArray[np.float64]
+    means_: NDArray[np.float64]
     weights_: NDArray[np.float64]
     labels_: NDArray[np.int64]
     trace_: list[dict[str, Any]]
@@ -204,7 +205,7 @@ class LearnedPatterns(
             -log 2 for independent random spins, 0 for certainty. Missing entries do not count.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(validated_spins(self, X), **self._model())
+        return pseudo_likelihood(validated_spins(self, X), **self._model(), means=self.means_)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the mean log pseudo-likelihood per spin of each sample.
@@ -220,7 +221,7 @@ class LearnedPatterns(
         """
         check_is_fitted(self)
         spins = validated_spins(self, X)
-        result = sample_pseudo_likelihoods(spins, **self._model())
+        result = sample_pseudo_likelihoods(spins, **self._model(), means=self.means_)
         result[unobserved(spins)] = np.nan
         return result
 
@@ -238,11 +239,11 @@ class LearnedPatterns(
             Without patterns the spins are independent, with means tanh(``fields_``).
         """
         check_is_fitted(self)
-        if not self.n_patterns_:
-            rng = as_generator(random_state)
-            up = rng.random((n_samples, len(self.fields_))) < expit(2 * self.fields_)
-            return np.where(up, np.int8(1), np.int8(-1))
-        return HopfieldModel(**self._model()).sample(n_samples, random_state=random_state)
+        patterns = (
+            as_spins(self.patterns_, zero_is_missing=True) if self.n_patterns_ else self.patterns_
+        )
+        model = HopfieldModel(**self._model() | {"patterns": patterns})
+        return model.sample(n_samples, random_state=random_state)
 
     def summary(self) -> str:
         """Return what was found in a few lines: patterns, overlaps, samples, bits, fields.
@@ -290,11 +291,11 @@ class LearnedPatterns(
 
     def _model(self) -> dict[str, Any]:
         """Return patterns, strengths and fields as HopfieldModel and the metrics take them."""
-        fields = self.fields_ if self.fields_.any() else None
-        if not self.n_patterns_:
-            none = np.zeros((1, len(self.fields_)), dtype=np.int8)
-            return {"patterns": none, "beta": 1.0, "fields": fields}
-        return {"patterns": self.patterns_, "beta": self.beta_, "fields": fields}
+        return {
+            "patterns": self.patterns_,
+            "strengths": self.strengths_,
+            "fields": self.fields_ if self.fields_.any() else None,
+        }
 
     def _learn_assignments(self, assignment: Assignment) -> None:
         """Set labels, shares and typical overlaps from those of the training samples."""

@@ -1,109 +1,298 @@
-"""The loop: propose, refit, accept what shortens the description, until nothing does."""
+"""The loop: propose, refit, accept what shortens the description, until nothing does.
+
+A step takes a state to a state and says what it did. Proposers know nothing of each other; the
+description length alone decides.
+"""
+
 from __future__ import annotations
-import time
-from dualtap._threads import one_blas_thread
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
+
+from dualtap._threads import one_blas_thread
+from dualtap.recovery import calibration
+from dualtap.recovery.confidence import magnetizations
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import *
-from dualtap.recovery.proposers.students import students, chosen
-from dualtap.recovery.proposers.rotation import *
-from dualtap.recovery.refit import *
+from dualtap.recovery.moves import (
+    State,
+    enlarged,
+    freed,
+    null,
+    of_one_strength,
+    simplest,
+    stated,
+    turned,
+    with_patterns,
+)
+from dualtap.recovery.objective import sizes_of
+from dualtap.recovery.proposers.rotation import (
+    Residual,
+    clustered,
+    residual_of,
+    responds_linearly,
+    rotated,
+    rotations,
+    share_direction,
+    straightened,
+)
+from dualtap.recovery.proposers.students import students
+from dualtap.recovery.refit import refit
+from dualtap.recovery.rotate import binary
+from dualtap.recovery.selection import chosen
+from dualtap.recovery.spectrum import Spectrum, spectrum
+from dualtap.spins import Spins
+from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.cluster import blocks_of
-from dualtap.recovery.noise import *
-from dualtap.recovery.rotate import binary, row_basis
-_ENOUGH_SAMPLES=2**16
 
-def improved(judge, state, log=None):
-    for _ in range(2):
-        Z = turned(judge, state)
-        if (Z == state.fit.Z).all(): break
-        again = with_patterns(judge, Z, state)
-        if again.objective >= state.objective: break
-        state = again
-    return state
+_ENOUGH_SAMPLES = 2**16
+"""Samples deep in a state say so much about it that no more of them are looked at."""
+_FEWER = 4  # times as few patterns are added if all together do not pay
 
-def grow(judge, blocks, state, rng, log=None):
-    state = freed(judge, state)
-    while True:
-        left = residual_of(blocks, state.fit, rng)
-        pool = rotations(left, rng)
-        if left.n_signal or judge.n_spins <= 200:
-            pool = np.concatenate([pool, students(judge, state)])
-        pool = pool[sizes_of(pool) > 1]
-        if not len(pool): break
-        new = chosen(judge, state, pool)
-        better = None
-        n = len(new)
-        while n:
-            other = with_patterns(judge, np.concatenate([state.fit.Z, new[:n]]), state)
-            other = improved(judge, other)
-            if log: log('add %d of %d (%d dims)'%(n,len(pool),left.n_signal), other)
-            if other.objective < state.objective - 0.1:
-                better = other; break
-            n //= 4
-        if better is None: break
-        state = better
-    return state
 
-def tied_set(judge, Z, n_given):
-    """model of a set of patterns, one strength, no fields, then enlarged."""
-    fair = State(None, 0, None, None)
-    fit = refit(judge, Z, np.ones(len(Z)), np.zeros(judge.n_spins), Parameters(True, False))
-    return stated(judge, fit)
+class Info(NamedTuple):
+    """What a step did."""
 
-def shared(blocks, whole):
-    """all samples on one side of the leading direction: their common mean."""
-    x = blocks.dot(whole.vectors[:1])
-    return bool(x.mean()**2 > 4*x.var())
+    step: int
+    move: str
+    source: str
+    n_patterns: int
+    objective: float
+    gain: float
+    accepted: bool
 
-def freed(judge, state):
-    """own strengths and fields"""
-    if not len(state.fit.Z):
-        fit = refit(judge, state.fit.Z, state.fit.g, state.fit.b, Parameters(False, True))
-    else:
-        fit = state.fit._replace(parameters=Parameters(False, True))
-    return state._replace(fit=fit)
 
-def recover(spins, rng, n_patterns=None, log=None, where=None):
-    blocks = blocks_of(spins, where=where)
-    judge = Judge(spins)
-    t0=time.process_time()
-    def say(src, st):
-        if log: log(src, st, time.process_time()-t0)
+@dataclass
+class Search:
+    """Samples, the best model of them so far, and how it was found."""
+
+    blocks: Blocks
+    judge: Judge
+    rng: np.random.Generator
+    n_patterns: int | None
+    watch: Callable[[Info], None]
+    trace: list[Info] = field(default_factory=list)
+    n_left: int = 0
+    """Directions above the noise edge that the last model looked at leaves."""
+    largest: float = 0.0
+    """The largest of their squared singular values, over the noise edge."""
+
+    @cached_property
+    def some(self) -> Blocks:
+        """Samples by which patterns are looked for; all of them, unless there are very many."""
+        return self.blocks if self.blocks.dense is not None else self.blocks.some(_ENOUGH_SAMPLES)
+
+    @cached_property
+    def whole(self) -> Spectrum:
+        """Directions of the samples themselves."""
+        return spectrum(self.some, self.rng, self.n_patterns or 1)
+
+    def left(self, blocks: Blocks, state: State, n_least: int = 1) -> Residual:
+        """Return what a model leaves of the samples, and remember how much that is."""
+        left = residual_of(blocks, state.fit, self.rng, n_least)
+        self.n_left = left.n_signal
+        self.largest = float(left.spectrum.values[0] / left.spectrum.edge)
+        return left
+
+    def better(self, state: State, other: State, move: str, source: str) -> State:
+        """Return the state with the shorter description, and note the step."""
+        gain = state.objective - other.objective
+        accepted = gain > calibration.LEAST_GAIN
+        info = Info(
+            len(self.trace), move, source, len(other.fit.Z), other.objective, gain, accepted
+        )
+        self.trace.append(info)
+        self.watch(info)
+        return other if accepted else state
+
+
+class Recovery(NamedTuple):
+    """What the samples say about the patterns behind them."""
+
+    state: State
+    m: F32
+    """Posterior means of all entries, shape (n_patterns, n_spins)."""
+    search: Search
+
+
+def recover(
+    spins: Spins,
+    where: Any,
+    rng: np.random.Generator,
+    n_patterns: int | None = None,
+    watch: Callable[[Info], None] = lambda info: None,
+) -> Recovery:
+    """Recover the patterns behind samples.
+
+    Parameters
+    ----------
+    spins : Spins
+    where : array or None
+        An array of another library, which makes the products; None for NumPy.
+    rng : Generator
+    n_patterns : int, optional
+        Their number, if known.
+    watch : callable
+        Called with every step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel, as_spins
+    >>> from dualtap.recovery.loop import recover
+    >>> X = HopfieldModel.random(300, 3, beta=2.0, random_state=0).sample(30, random_state=1)
+    >>> recover(as_spins(X), None, np.random.default_rng(0)).state.fit.g.round(1)
+    array([2., 2., 2.])
+    """
+    search = Search(blocks_of(spins, where=where), Judge(spins), rng, n_patterns, watch)
     with one_blas_thread():
-        state = first = null(judge)
-        say('null', state)
-        some = blocks if blocks.dense is not None else blocks.some(_ENOUGH_SAMPLES)
-        whole = spectrum(some, rng, n_patterns or 1)
-        linear = responds_linearly(whole, some)
-        done=False
-        if whole.n_signal and not linear:
-            for Z in clustered(some, whole, rng, n_patterns):
-                other = enlarged(judge, tied_set(judge, Z, n_patterns))
-                say('clustered', other)
-                if other.objective < state.objective:
-                    state = other
-                left = residual_of(some, state.fit, rng)
-                if log: print('   left', left.n_signal, left.spectrum.deviates[:3].round(1))
-                if left.n_signal == 0: done=True; break
-            if not done and not shared(some, whole):
-                Z = straightened(some, whole, rng, n_patterns)
-                if len(Z):
-                    other = enlarged(judge, tied_set(judge, Z, n_patterns))
-                    say('straightened', other)
-                    if other.objective < state.objective: state = other
-        elif whole.n_signal or n_patterns:
-            if some is not blocks: whole = spectrum(blocks, rng, n_patterns or 1)
-            k = n_patterns or whole.n_signal
-            one = np.ones(judge.n_spins, np.float32)
-            for m in rotated(blocks, one, whole.vectors[:k], rng):
-                other = enlarged(judge, tied_set(judge, binary(m), n_patterns))
-                say('rotated', other)
-                if other.objective < state.objective:
-                    state = other
-                    done = len(m) == k
-        if not done:
-            state = min((grow(judge, blocks, one, rng, say) for one in ([state] if state is first else [state,first])), key=lambda s: s.objective)
-        state = simplest(judge, state)
-        say('end', state)
+        nothing = null(search.judge)
+        state, explained = of_samples(search, nothing)
+        if not explained:
+            starts = [state] if state is nothing else [nothing, state]
+            state = min((grown(search, start) for start in starts), key=_objective)
+        state = search.better(state, simplest(search.judge, state), "tie", "fit")
+        if n_patterns is not None:
+            state = forced(search, state, n_patterns)
+        m, Z = magnetizations(search.blocks, search.judge, state, rng)
+        state = _at_means(search, state, m, Z)
+    return Recovery(state, m, search)
+
+
+def _objective(state: State) -> float:
+    return state.objective
+
+
+def of_samples(search: Search, state: State) -> tuple[State, bool]:
+    """Look for patterns in the samples themselves: a Hopfield model of one strength, no fields.
+
+    Returns the best state, and if it leaves nothing but noise.
+    """
+    whole, given = search.whole, search.n_patterns
+    if not whole.n_signal and given is None:
+        return state, False
+    if responds_linearly(whole, search.some):
+        return _linear(search, state)
+    for Z in clustered(search.some, whole, search.rng, given):
+        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+        state = search.better(state, other, "add", "samples")
+        if other is state and (len(Z) == given or _is_noise(search, state)):
+            return state, True
+    if share_direction(search.some, whole):
+        return state, False
+    Z = straightened(search.some, whole, search.rng, given)
+    if len(Z):
+        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+        state = search.better(state, other, "add", "rotation, straightened")
+    return state, len(Z) > 0 and (len(Z) == given or _is_noise(search, state))
+
+
+def _linear(search: Search, state: State) -> tuple[State, bool]:
+    """Rotate the directions above the noise in several ways, refine each, keep the likeliest."""
+    blocks, given = search.blocks, search.n_patterns
+    whole = search.whole if search.some is blocks else spectrum(blocks, search.rng, given or 1)
+    k = given or whole.n_signal
+    one, explained = np.ones(blocks.n_spins, np.float32), False
+    for m in rotated(blocks, one, whole.vectors[:k], search.rng):
+        other = enlarged(search.judge, of_one_strength(search.judge, binary(m)))._replace(m=m)
+        state = search.better(state, other, "add", "rotation, refined by TAP")
+        explained = explained or (other is state and len(m) == k)
+    return state, explained
+
+
+def _is_noise(search: Search, state: State) -> bool:
+    return search.left(search.some, state).n_signal == 0
+
+
+def grown(search: Search, state: State) -> State:
+    """Add to the model what its residuals show, until nothing pays."""
+    state = freed(search.judge, state)
+    while True:
+        left = search.left(search.blocks, state)
+        before, state = state, added(search, state, proposals(search, state, left))
+        if state is before:
+            return state
+
+
+def proposals(search: Search, state: State, left: Residual) -> F32:
+    """Return candidates of all proposers on the residuals of a model."""
+    pool = rotations(left, search.rng)
+    if left.n_signal or search.judge.n_spins <= calibration.ALWAYS_STUDENTS:
+        pool = np.concatenate([pool, students(search.judge, state)])
+    return pool[sizes_of(pool) > 1]
+
+
+def added(search: Search, state: State, pool: F32) -> State:
+    """Return the model with those candidates that pay together, or fewer, or as it was."""
+    new = chosen(search.judge, state, pool)
+    n = len(new)
+    while n:
+        Z = np.concatenate([state.fit.Z, new[:n]])
+        other = with_turned_bits(search, with_patterns(search.judge, Z, state))
+        if search.better(state, other, "add", "residuals") is other:
+            return other
+        n //= _FEWER
     return state
+
+
+def with_turned_bits(search: Search, state: State) -> State:
+    """Return the model with the bits turned that make the description shorter."""
+    for _ in range(2):
+        Z = turned(search.judge, state)
+        if (Z == state.fit.Z).all():
+            break
+        other = with_patterns(search.judge, Z, state)
+        if other.objective >= state.objective:
+            break
+        state = other
+    return state
+
+
+def forced(search: Search, state: State, n_patterns: int) -> State:
+    """Return the model with so many patterns, whatever they cost."""
+    judge = search.judge
+    while len(state.fit.Z) > n_patterns:
+        state = with_patterns(judge, state.fit.Z, state, most=n_patterns)
+    while len(state.fit.Z) < n_patterns:
+        missing = n_patterns - len(state.fit.Z)
+        start = freed(judge, state)
+        left = search.left(search.blocks, start, missing)
+        pool = proposals(search, start, left.with_at_least(missing))
+        new = chosen(judge, start, pool, free=True)[:missing]
+        if not len(new):
+            break
+        Z = np.concatenate([state.fit.Z, new])
+        other = with_patterns(judge, Z, start, least=len(Z))
+        if len(other.fit.Z) == len(state.fit.Z):
+            break
+        state = other
+    return state
+
+
+def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
+    """Return the model of the signs of m, with strengths fitted to a draw of the bits.
+
+    The signs of m have been chosen to suit the samples, and would look too strong.
+    """
+    fit = state.fit
+    signs = np.where(fit.Z == 0, 0, binary(m)) if len(fit.Z) else fit.Z
+    if (Z == fit.Z).all():
+        return state if (signs == fit.Z).all() else _with_bits(search, state, signs)
+    drawn = refit(search.judge, Z, fit.g, fit.b, fit.parameters)
+    return stated(search.judge, drawn._replace(Z=signs.astype(np.float32)))
+
+
+def _with_bits(search: Search, state: State, Z: NDArray[np.floating]) -> State:
+    fit = state.fit
+    other = refit(search.judge, Z.astype(np.float32), fit.g, fit.b, fit.parameters)
+    return stated(search.judge, other)
+
+
+def steps(search: Search) -> Iterator[dict[str, Any]]:
+    """Yield what was tried, as plain values."""
+    for info in search.trace:
+        yield info._asdict()

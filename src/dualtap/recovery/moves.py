@@ -24,6 +24,8 @@ class State(NamedTuple):
     """Inverse information of the strengths."""
     rho: F64
     """How often the evidence for each pattern is counted."""
+    m: F32 | None = None
+    """Posterior means of the bits, where the proposer has them."""
 
 
 def stated(judge: Judge, fit: Fit) -> State:
@@ -53,12 +55,31 @@ def _equal_fields_length(judge: Judge) -> float:
     major = np.maximum(up, n - up).sum()
     p = (major + 0.5) / (n.sum() + 1)
     L = judge.weight * (major * np.log(p) + (n.sum() - major) * np.log1p(-p))
-    signs = float(pattern_costs(np.array([judge.n_spins]), judge.n_spins, judge.n_samples, np.ones(1))[0])
+    signs = float(
+        pattern_costs(np.array([judge.n_spins]), judge.n_spins, judge.n_samples, np.ones(1))[0]
+    )
     same = bool((2 * up >= n).all() or (2 * up <= n).all())
     return float(-L + (np.log(2) if same else signs) + 0.5 * np.log(judge.n_samples))
 
 
-def with_patterns(judge: Judge, Z: F32, state: State, *, least: int = 0) -> State:
+def of_one_strength(judge: Judge, Z: F32) -> State:
+    """Return the Hopfield model of patterns: one strength for all, no fields."""
+    start = np.ones(len(Z)), np.zeros(judge.n_spins)
+    return stated(judge, refit(judge, Z, *start, Parameters(tied=True, fields=False)))
+
+
+def freed(judge: Judge, state: State) -> State:
+    """Return the model with strengths and fields of their own, whatever they cost."""
+    fit = state.fit
+    if fit.parameters == Parameters():
+        return state
+    free = refit(judge, fit.Z, fit.g, fit.b, Parameters())
+    return stated(judge, free)._replace(objective=state.objective)
+
+
+def with_patterns(
+    judge: Judge, Z: F32, state: State, *, least: int = 0, most: int | None = None
+) -> State:
     """Return the model with other patterns, without those that do not pay.
 
     Patterns that were there keep their strengths to start with.
@@ -71,6 +92,8 @@ def with_patterns(judge: Judge, Z: F32, state: State, *, least: int = 0) -> Stat
         Where strengths and fields start.
     least : int
         Patterns to keep whatever they cost.
+    most : int, optional
+        Patterns to keep at most.
     """
     Z = distinct(Z)
     g = _known_strengths(Z, state.fit)
@@ -79,14 +102,16 @@ def with_patterns(judge: Judge, Z: F32, state: State, *, least: int = 0) -> Stat
         # To second order is far off where spins are nearly determined.
         likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
         fit = refit(judge, Z, *likeliest, state.fit.parameters)
-        kept, predicted = paying(fit, judge, least)
+        kept, predicted = paying(fit, judge, least, most)
         if kept.all():
             return stated(judge, fit)
         Z, g = Z[kept], g[kept]
         starts = [(g, state.fit.b), (predicted[kept], fit.b), (fit.g[kept], fit.b)]
 
 
-def paying(fit: Fit, judge: Judge, least: int = 0) -> tuple[NDArray[np.bool_], F64]:
+def paying(
+    fit: Fit, judge: Judge, least: int = 0, most: int | None = None
+) -> tuple[NDArray[np.bool_], F64]:
     r"""Return which patterns are worth their cost, and the strengths without the others.
 
     Without pattern μ the log-likelihood falls by :math:`g_\mu^2 / 2 K_{\mu\mu}` and the strengths
@@ -102,7 +127,7 @@ def paying(fit: Fit, judge: Judge, least: int = 0) -> tuple[NDArray[np.bool_], F
         own = np.maximum(np.diag(K), 1e-300)
         net = np.where(alive, np.square(g) / (2 * own) - costs, np.inf)
         worst = int(np.argmin(net))
-        if net[worst] >= 0:
+        if net[worst] >= 0 and (most is None or alive.sum() <= most):
             break
         alive[worst] = False
         g = g - K[:, worst] * (g[worst] / own[worst])
@@ -169,7 +194,9 @@ def enlarged(judge: Judge, state: State) -> State:
     fit = state.fit
     wanted = fit.parameters
     if not wanted.fields:
-        chi = np.mean(np.square(fit.statistics.residual) / np.maximum(fit.statistics.variance, 1e-3))
+        chi = np.mean(
+            np.square(fit.statistics.residual) / np.maximum(fit.statistics.variance, 1e-3)
+        )
         if chi > judge.weight * (1 + 3 * np.sqrt(2 / judge.n_spins)):
             wanted = wanted._replace(fields=True)
     if wanted.tied and len(fit.g) > 1:
@@ -193,7 +220,7 @@ def turned(judge: Judge, state: State) -> F32:
     fit = state.fit
     if not len(fit.Z):
         return fit.Z
-    A, c = _bit_derivatives(judge, fit)
+    A, c = bit_derivatives(judge, fit)
     Z = fit.Z
     n = sizes_of(Z)[:, None]
     N = judge.n_spins
@@ -211,7 +238,8 @@ def turned(judge: Judge, state: State) -> F32:
     return np.where(only & (best > calibration.TURNED), value, Z).astype(np.float32)
 
 
-def _bit_derivatives(judge: Judge, fit: Fit) -> tuple[F64, F64]:
+def bit_derivatives(judge: Judge, fit: Fit) -> tuple[F64, F64]:
+    """Return dL/dζ and, at the spin itself, -d²L/dζ², both of the shape of the patterns."""
     A, c = np.zeros(fit.Z.shape), np.zeros(fit.Z.shape)
     g = fit.g.astype(np.float32)
     for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-
-from dualtap.recovery.task import Regime
 
 
 def threshold_beta(n_samples: int, n_spins: int) -> float:
@@ -23,62 +20,42 @@ def threshold_beta(n_samples: int, n_spins: int) -> float:
 
 
 def reason(
-    regime: Regime,
-    n_patterns: int,
-    given: int | None,
-    n_signal: int,
-    spectrum: NDArray[np.float64],
-    n_samples: int,
-    n_spins: int,
-    *,
-    by_length: bool = False,
+    n_patterns: int, given: int | None, n_left: int, largest: float, n_samples: int, n_spins: int
 ) -> str:
-    """Say why that many patterns were returned.
+    """Return why that many patterns were found.
 
     Parameters
     ----------
-    regime : Regime
     n_patterns : int
     given : int or None
-        How many the user has asked for.
-    n_signal : int
-        Directions that stand out of the noise.
-    spectrum : array
-        Squared singular values over the noise edge.
+        The number that was requested.
+    n_left : int
+        Directions that the model leaves above the noise edge.
+    largest : float
+        Largest squared singular value of the samples around their means, over the noise edge.
     n_samples, n_spins : int
-    by_length : bool
-        The number is the one with the shortest description of data and model.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dualtap.recovery.task import Regime
     >>> from dualtap.recovery.reasons import reason
-    >>> print(reason(Regime.NOTHING, 0, None, 0, np.array([0.98]), 100, 400))
-    the largest singular value of 100 samples of 400 spins is what coins would give (0.98 of the
-    edge of noise): either there is no pattern, or too few samples show it (below β = 0.67 none
-    can be seen with so few)
+    >>> reason(6, None, 0, 9.0, 100, 400)
+    '6 patterns minimise the description length; residuals are consistent with noise'
+    >>> reason(0, None, 0, 0.98, 100, 400)
+    'the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the detection threshold of 100 samples'
     """
     if given is not None:
-        fewer = "; the data have no more independent directions" if n_patterns < given else ""
-        return f"{given} were asked for{fewer}"
-    if by_length:
-        return "each pays for itself beside the means of the spins; more would not"
-    if regime is not Regime.NOTHING:
-        counted = {
-            Regime.WEAK: "as many directions of the data stand out of noise",
-            Regime.MIXED: "what they leave of the data is noise, or not ±1",
-            Regime.CLUSTERED: "what they leave of the data is noise, or not ±1",
-        }
-        return counted[regime]
-    if n_signal:
-        return (
-            "directions stand out of the noise, but none of them is made of ±1 entries: the "
-            "data have structure that is no pattern, such as unequal means of the spins"
-        )
-    beta = threshold_beta(n_samples, n_spins)
+        fewer = f", but the data support only {n_patterns}" if n_patterns < given else ""
+        return f"{given} requested{fewer}"
+    left = "residuals are consistent with noise"
+    if n_left:
+        directions = "1 direction remains" if n_left == 1 else f"{n_left} directions remain"
+        left = f"{directions} above the noise edge, but no further pattern shortens it"
+    if n_patterns:
+        noun = "1 pattern minimises" if n_patterns == 1 else f"{n_patterns} patterns minimise"
+        return f"{noun} the description length; {left}"
+    if n_left:
+        return f"no pattern shortens the description of independent spins; {left}"
     return (
-        f"the largest singular value of {n_samples} samples of {n_spins} spins is what coins "
-        f"would give ({spectrum[0]:.2f} of the edge of noise): either there is no pattern, or too "
-        f"few samples show it (below β = {beta:.2f} none can be seen with so few)"
+        f"the largest singular value is {largest:.2f} of the noise edge: no pattern, or β below "
+        f"{threshold_beta(n_samples, n_spins):.2f}, the detection threshold of {n_samples} samples"
     )

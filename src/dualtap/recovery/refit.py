@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Judge, Statistics
+from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
 _STEPS = 25
@@ -167,6 +169,21 @@ def _spread(b: F64, s: Statistics) -> float:
 def _penalised(L: float, g: F64, b: F64, precision: F64, v: float) -> float:
     fields = float(np.square(b).sum()) / v if v else 0.0
     return L - 0.5 * (float(precision @ np.square(g)) + fields)
+
+
+def fit_beta(spins: Spins, patterns: ArrayLike) -> float:
+    """Return the one strength of patterns that makes samples likeliest, without fields.
+
+    Examples
+    --------
+    >>> import dualtap as dt
+    >>> from dualtap.recovery.refit import fit_beta
+    >>> teacher = dt.HopfieldModel.random(500, 3, beta=1.5, random_state=0)
+    >>> spins = dt.as_spins(teacher.sample(100, random_state=1))
+    >>> round(fit_beta(spins, teacher.patterns), 1)
+    1.5
+    """
+    return _common_strength(Judge(spins), np.asarray(patterns, dtype=np.float32), 1.0)
 
 
 def _common_strength(judge: Judge, Z: F32, beta: float) -> float:

@@ -106,9 +106,7 @@ def row_basis(V: NDArray[np.floating]) -> F32:
     return result
 
 
-def polish(
-    z: F32, u: F32, nearest: Callable[[NDArray[np.floating]], F32] | None = None
-) -> F32:
+def polish(z: F32, u: F32, nearest: Callable[[NDArray[np.floating]], F32] | None = None) -> F32:
     r"""Iterate :math:`\zeta \leftarrow \mathrm{sign}(\zeta\,\Pi)`, Π projecting onto the rows of u.
 
     Every step brings ζ deeper into the span, until it is the sign of its own projection.

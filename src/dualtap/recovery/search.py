@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 
 from dualtap.recovery.bits import sweep
 from dualtap.recovery.factors import Factors, iterate
 from dualtap.recovery.rotate import (
-    binary,
     depth,
     independent,
     polish,
     row_basis,
     spurious_depth,
-    unmixed,
 )
-from dualtap.recovery.starts import MOST_ROTATED, Start, candidates, far_apart
+from dualtap.recovery.starts import candidates
 from dualtap.spins.blocks import F32, Blocks
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dualtap.recovery import calibration
-from dualtap.recovery.factors import Factors
-from dualtap.recovery.refit import Fit
 from dualtap.recovery.judge import Features
 from dualtap.recovery.noise import balanced
+from dualtap.recovery.refit import Fit
 from dualtap.recovery.rotate import (
     are_products,
     binary,
@@ -37,6 +36,12 @@ def responds_linearly(whole: Spectrum, blocks: Blocks) -> bool:
     """Say whether signals explain so little of the variance that tanh θ is nearly θ."""
     excess = np.maximum(whole.values[: whole.n_signal] - whole.edge, 0)
     return bool(excess.sum() < calibration.LINEAR * blocks.n_samples * blocks.n_spins)
+
+
+def share_direction(blocks: Blocks, whole: Spectrum) -> bool:
+    """Say whether all samples lie on one side of the leading direction: their common mean."""
+    x = blocks.dot(whole.vectors[:1])
+    return bool(x.mean() ** 2 > 4 * x.var())
 
 
 def clustered(
@@ -142,13 +147,20 @@ class Residual(NamedTuple):
     variance: F32
     """Mean over the samples, shape (n_spins,)."""
     spectrum: Spectrum
+    least: int = 0
+    """Directions to take for signals whatever the noise edge says."""
 
     @property
     def n_signal(self) -> int:
         """Directions above the noise edge, of spins that all have unit variance."""
         s = self.spectrum
         above = int(np.count_nonzero(s.values[: s.n_signal] > s.edge))
-        return min(above, max(len(self.variance) // calibration.DIMENSIONS, 1))
+        most = max(len(self.variance) // calibration.DIMENSIONS, 1)
+        return max(min(above, most), min(self.least, len(s.vectors)))
+
+    def with_at_least(self, n: int) -> Residual:
+        """Return the same with so many directions taken for signals."""
+        return self._replace(least=n)
 
 
 def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int = 1) -> Residual:

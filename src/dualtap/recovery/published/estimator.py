@@ -20,7 +20,7 @@ from dualtap.recovery.nearest import nearest_patterns, signs
 from dualtap.recovery.published.deflate import Step, Students, deflate
 from dualtap.recovery.published.history import History
 from dualtap.recovery.published.stopping import kink
-from dualtap.recovery.temperature import enough, fit_beta
+from dualtap.recovery.refit import fit_beta
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
 
@@ -165,7 +165,7 @@ class DualTAP(LearnedPatterns):
             base = HebbianCouplings(spins.values)
         else:
             base = GramCouplings(blocks_of(spins, where=where))
-        self.fields_ = np.zeros(spins.n_spins)
+        self.fields_, self.means_ = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
         self.trace_, self.path_ = [], None
         if self.beta is not None:
             self._recover(spins, base, float(self.beta), rng)
@@ -195,7 +195,7 @@ class DualTAP(LearnedPatterns):
         beta = _FIRST_BETA
         for _ in range(_BETA_ROUNDS):
             self._recover(spins, base, beta, rng)
-            fitted = fit_beta(enough(spins), self.patterns_)
+            fitted = fit_beta(spins, self.patterns_)
             settled = abs(fitted - beta) <= _BETA_TOLERANCE * beta
             beta = fitted
             self.strengths_ = np.full(self.n_patterns_, beta)

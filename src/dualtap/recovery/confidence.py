@@ -1,0 +1,69 @@
+"""How sure every bit of the patterns is: a stage of its own, after the search.
+
+Where spins respond linearly to ±1 patterns, TAP equations for all of them and exact draws of the
+bits of each site. In a Hopfield model, one strength for all patterns, draws of coefficients and bits
+from its posterior. In any other model each entry given all others: by how much the samples are
+likelier than with the entry turned, divided by how often the pseudo-likelihood counts that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualtap.recovery import calibration
+from dualtap.recovery.judge import Judge
+from dualtap.recovery.moves import State, bit_derivatives
+from dualtap.recovery.posterior import strong_field_posterior
+from dualtap.recovery.weak_field import WeakFieldPosterior
+from dualtap.spins.blocks import F32, Blocks
+
+
+def magnetizations(
+    blocks: Blocks, judge: Judge, state: State, rng: np.random.Generator
+) -> tuple[F32, F32]:
+    """Return posterior means of all entries, and the patterns that are likeliest given them.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The samples.
+    judge : Judge
+    state : State
+    rng : Generator
+
+    Returns
+    -------
+    m : array of shape (n_patterns, n_spins)
+        Posterior means; 0 where the pattern is 0.
+    Z : array of shape (n_patterns, n_spins)
+        A draw from the posterior, which is as likely as the truth.
+    """
+    fit = state.fit
+    if not len(fit.Z):
+        return fit.Z, fit.Z
+    if _responds_linearly(judge, state):
+        t = np.tanh(fit.b).astype(np.float32)
+        around = blocks.minus(t) if t.any() else blocks
+        least = min(calibration.FEWEST_EVENTS / blocks.n_samples, 1)
+        posterior = WeakFieldPosterior(around, np.maximum(1 - t * t, least), len(fit.Z))
+        m = state.m if state.m is not None else posterior.means(fit.Z)
+        drawn = posterior.drawn(m, rng)
+        return drawn.m, drawn.Z
+    if fit.parameters.tied and (fit.Z != 0).all():
+        drawn = strong_field_posterior(
+            blocks, fit.Z, float(fit.g[0]), fit.b.astype(np.float32), rng
+        )
+        return drawn.m, drawn.Z
+    A, c = bit_derivatives(judge, fit)
+    odds = 2 * (fit.Z * A + c) / state.rho[:, None]
+    return (fit.Z * np.tanh(np.maximum(odds, 0) / 2)).astype(np.float32), fit.Z
+
+
+def _responds_linearly(judge: Judge, state: State) -> bool:
+    """Say whether patterns explain so little that tanh h is nearly linear in their fields."""
+    fit = state.fit
+    if (fit.Z == 0).any() or fit.g.min() <= 0:
+        return False
+    rest = 1 - np.square(np.tanh(fit.mean_field)) if fit.parameters.fields else np.ones(1)
+    left = fit.statistics.variance.sum() / judge.n_entries
+    return bool(1 - left / float(np.mean(rest)) < calibration.LINEAR)

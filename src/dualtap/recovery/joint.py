@@ -1,1 +1,0 @@
-near_one_pattern = recover = None

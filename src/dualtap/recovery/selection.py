@@ -1,0 +1,101 @@
+"""Which of many candidates to add to a model together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualtap.recovery import calibration
+from dualtap.recovery.judge import F64, Features, Judge
+from dualtap.recovery.moves import State
+from dualtap.recovery.objective import pattern_costs, sizes_of
+from dualtap.recovery.refit import around_means, strength_precision
+from dualtap.spins.blocks import F32
+
+_ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
+
+
+def chosen(judge: Judge, state: State, pool: F32, *, free: bool = False) -> F32:
+    """Return the vectors of a pool that pay beside those before them, to second order.
+
+    The slope along each and the curvature between all, with strengths and fields of the model
+    following, make L a quadratic form in their strengths; the one that gains most is taken, the
+    slopes of the others are what it leaves of them, and so on.
+    """
+    pool = _promising(judge, state, pool, free)
+    if not len(pool):
+        return pool
+    slope, H, scores = _joint_form(judge, state, pool)
+    sizes, number = sizes_of(pool), 0.5 * np.log(judge.n_samples)
+    most = calibration.MOST_ADDED
+    taken: list[int] = []
+    while len(taken) < most:
+        own = np.maximum(np.diag(H), 1e-300)
+        rho = np.clip(np.diag(scores) / own, 1, calibration.EVIDENCE_COUNTED)
+        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, rho) + number
+        net = np.square(slope) / (2 * own) - (0 if free else costs)
+        net[taken] = -np.inf
+        best = int(np.argmax(net))
+        if net[best] <= 0:
+            break
+        taken.append(best)
+        slope = slope - H[:, best] * (slope[best] / own[best])
+        H = H - np.outer(H[:, best], H[best]) / own[best]
+    return pool[taken]
+
+
+def _promising(judge: Judge, state: State, pool: F32, free: bool) -> F32:
+    """Return the vectors that gain most alone, no two of them alike."""
+    slope, curvature = np.zeros(len(pool)), np.zeros(len(pool))
+    mixed = np.zeros(pool.shape)
+    fit = state.fit
+    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+        features = Features(S, pool)
+        slope += features.scores(R, np.float32(0))[1]
+        mixed += features.mixed(W)
+        curvature += features.own_curvature(W)
+    alone = curvature.copy()
+    variance = fit.statistics.variance / judge.weight + 1e-3
+    if fit.parameters.fields:
+        curvature -= (np.square(mixed) / variance).sum(axis=1)
+    curvature += _ROUNDING * alone + strength_precision(pool) / judge.weight
+    one = np.ones(len(pool))
+    costs = pattern_costs(sizes_of(pool), judge.n_spins, judge.n_samples, one)
+    gain = judge.weight * np.square(slope) / (2 * curvature) - (0 if free else costs)
+    order = np.argsort(-gain, kind="stable")
+    order = order[gain[order] > 0][: 8 * calibration.COMPARED]
+    return _unlike(pool[order], fit.Z)[: calibration.COMPARED]
+
+
+def _unlike(pool: F32, Z: F32) -> F32:
+    """Return vectors that are nearly equal neither to a pattern nor to an earlier one."""
+    size = np.sqrt(sizes_of(pool))
+    new = np.ones(len(pool), dtype=np.bool_)
+    if len(Z):
+        cosine = np.abs(pool @ Z.T) / np.outer(size, np.sqrt(sizes_of(Z)))
+        new = cosine.max(axis=1) <= calibration.SAME
+    pool, size = pool[new], size[new]
+    cosine = np.abs(pool @ pool.T) / np.outer(size, size)
+    kept: list[int] = []
+    for k in range(len(pool)):
+        if not (cosine[k, kept] > calibration.SAME).any():
+            kept.append(k)
+    return pool[kept]
+
+
+def _joint_form(judge: Judge, state: State, pool: F32) -> tuple[F64, F64, F64]:
+    """Return slopes, curvatures and scores of the pool, with the model's numbers following."""
+    fit, n = state.fit, len(state.fit.g)
+    Z = np.concatenate([fit.Z, pool])
+    g = np.concatenate([fit.g, np.zeros(len(pool))])
+    s, H = judge.statistics(Z, g, fit.b), judge.curvature(Z, g, fit.b)
+    if fit.parameters.fields:
+        s, H = around_means(s, H, judge.shift(Z))
+    H = H + np.diag(_ROUNDING * np.diag(H) + strength_precision(Z))
+    slope = s.slope
+    if fit.parameters.fields:
+        diagonal = s.variance + 1 / fit.spread
+        H = H - (s.mixed / diagonal) @ s.mixed.T
+        slope = slope - s.mixed @ ((s.residual - fit.mean_field / fit.spread) / diagonal)
+    if n:
+        H = H - H[:, :n] @ np.linalg.solve(H[:n, :n], H[:n])
+    return slope[n:], H[n:, n:], s.scores[n:, n:]
