@@ -39,8 +39,6 @@ class Statistics(NamedTuple):
     """dL/dg, shape (n_patterns,)."""
     mixed: F64
     """-d²L/dg db, shape (n_patterns, n_spins)."""
-    scores: F64
-    """Sum over samples of the products of their parts of ``slope``, (n_patterns, n_patterns)."""
 
 
 class Common(NamedTuple):
@@ -68,6 +66,8 @@ class Judge:
     weight : float
         Samples that a row stands for.
     n_samples, n_spins : int
+    n_seen : int
+        Directions above the noise edge, set by whoever has looked.
     mean : array of shape (n_spins,)
         Of every spin over the observed rows, as if each had been seen up and down half a time more.
 
@@ -94,6 +94,7 @@ class Judge:
         self.n_up = (self.n_observed + total) / 2
         self.mean = total / (self.n_observed + 1)
         self.n_entries = self.weight * float(self.n_observed.sum())
+        self.n_seen = 0
         self._filled: F32 | None = None
         if not spins.complete:
             mean = self.mean.astype(np.float32)
@@ -141,9 +142,8 @@ class Judge:
     def statistics(self, Z: F32, g: F64, b: F64) -> Statistics:
         """Return what a pass over the rows says of patterns, strengths and fields."""
         P, N = Z.shape
-        centre = (self.mean @ Z.T / N).astype(np.float32)
         L, residual, variance = 0.0, np.zeros(N), np.zeros(N)
-        slope, mixed, scores = np.zeros(P), np.zeros((P, N)), np.zeros((P, P))
+        slope, mixed = np.zeros(P), np.zeros((P, N))
         for S, seen in self.chunks():
             features = Features(S, Z)
             part, T = log_likelihood(S, features.fields(g, b), seen)
@@ -152,12 +152,10 @@ class Judge:
             residual += R.sum(axis=0)
             variance += W.sum(axis=0)
             if P:
-                U, own = features.scores(R, centre)
-                slope += own
-                scores += U.T @ U
+                slope += features.slope(R)
                 mixed += features.mixed(W)
         w = self.weight
-        return Statistics(w * L, w * residual, w * variance, w * slope, w * mixed, w * scores)
+        return Statistics(w * L, w * residual, w * variance, w * slope, w * mixed)
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
         """Return L alone."""
@@ -219,13 +217,12 @@ class Features:
         """Return the leave-one-out fields h."""
         return local_fields(self.S, self.Z, g, b, overlaps=self.O)
 
-    def scores(self, R: F32, centre: F32) -> tuple[F32, F64]:
-        """Return the part of each sample in dL/dg around the means of spins, and their sum."""
-        along = R @ self.Z.T
-        own = (R * self.S) @ self.Z2.T / self.N
-        U = (self.F - centre) * along - own
-        total = np.einsum("ap,ap->p", self.F, along, dtype=np.float64)
-        return U, total - own.sum(axis=0, dtype=np.float64)
+    def slope(self, R: F32) -> F64:
+        """Return dL/dg."""
+        total = np.einsum("ap,ap->p", self.F, R @ self.Z.T, dtype=np.float64)
+        own = (R * self.S).sum(axis=0, dtype=np.float64) @ self.Z2.T / self.N
+        result: F64 = total - own
+        return result
 
     def mixed(self, W: F32) -> F32:
         """Return -d²L/dg db."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
 from dualtap.recovery.objective import description_length, pattern_costs, sizes_of
-from dualtap.recovery.refit import Fit, Parameters, counted, information, refit
+from dualtap.recovery.refit import Fit, Parameters, information, refit, times_counted
 from dualtap.spins.blocks import F32
 
 
@@ -30,8 +30,8 @@ class State(NamedTuple):
 
 def stated(judge: Judge, fit: Fit) -> State:
     """Return a fit with its description length."""
-    K, rho = information(fit)
-    return State(fit, description_length(fit, judge, rho), K, rho)
+    rho = times_counted(fit.Z, fit.g, judge)
+    return State(fit, description_length(fit, judge, rho), information(fit), rho)
 
 
 def null(judge: Judge) -> State:
@@ -55,9 +55,7 @@ def _equal_fields_length(judge: Judge) -> float:
     major = np.maximum(up, n - up).sum()
     p = (major + 0.5) / (n.sum() + 1)
     L = judge.weight * (major * np.log(p) + (n.sum() - major) * np.log1p(-p))
-    signs = float(
-        pattern_costs(np.array([judge.n_spins]), judge.n_spins, judge.n_samples, np.ones(1))[0]
-    )
+    signs = float(pattern_costs(np.array([judge.n_spins]), np.ones(1), judge)[0])
     same = bool((2 * up >= n).all() or (2 * up <= n).all())
     return float(-L + (np.log(2) if same else signs) + 0.5 * np.log(judge.n_samples))
 
@@ -107,6 +105,7 @@ def with_patterns(
             return stated(judge, fit)
         Z, g = Z[kept], g[kept]
         starts = [(g, state.fit.b), (predicted[kept], fit.b), (fit.g[kept], fit.b)]
+        starts.append((np.zeros(len(g)), judge.null_fields()))
 
 
 def paying(
@@ -118,12 +117,12 @@ def paying(
     of the others change by :math:`-K_{\cdot\mu} g_\mu / K_{\mu\mu}`, to second order; they are left
     out one by one, the worst first.
     """
-    K, rho = information(fit)
+    K = information(fit)
     g, alive, sizes = fit.g.copy(), np.ones(len(fit.g), dtype=np.bool_), sizes_of(fit.Z)
     number = 0.5 * np.log(judge.n_samples)
     while alive.sum() > least:
-        rho = counted(K, fit.statistics.scores)
-        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, rho) + number
+        rho = times_counted(fit.Z, fit.g, judge)
+        costs = pattern_costs(sizes, rho, judge, fit.g > 0) + number
         own = np.maximum(np.diag(K), 1e-300)
         net = np.where(alive, np.square(g) / (2 * own) - costs, np.inf)
         worst = int(np.argmin(net))
@@ -140,11 +139,18 @@ def distinct(Z: F32) -> F32:
     if not len(Z):
         return Z
     Z = Z[sizes_of(Z) > 1]
+    return Z[unlike(Z)]
+
+
+def unlike(Z: F32) -> list[int]:
+    """Return the vectors that are nearly equal to no earlier one of them, up to sign."""
     size = np.sqrt(sizes_of(Z))
     cosine = np.abs(Z @ Z.T) / np.outer(size, size)
-    kept = [k for k in range(len(Z)) if not (cosine[k, :k] > calibration.SAME).any()]
-    # An earlier one that was itself left out must not take others with it.
-    return Z[kept] if len(kept) < len(Z) else Z
+    kept: list[int] = []
+    for k in range(len(Z)):
+        if not (cosine[k, kept] > calibration.SAME).any():
+            kept.append(k)
+    return kept
 
 
 def _known_strengths(Z: F32, fit: Fit) -> F64:

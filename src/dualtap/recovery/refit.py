@@ -22,6 +22,8 @@ _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step t
 _SETTLED = 2e-2  # nats for each strength
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
 _EXACT = 1e-4
+_CONDENSED = 1 - 1e-6
+_WEAK = 1e-3
 _SMALLEST = 1e-9
 _ROUNDING = 1e-4  # of a curvature, which single precision and few entries may lose
 
@@ -71,10 +73,10 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
     """
     if not len(Z):
         return _independent(judge, parameters)
-    if parameters.tied:
-        g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
     if not parameters.fields:
         b = np.zeros(judge.n_spins)
+    if parameters.tied:
+        g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
     precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     judge.fill(Z, g, b)
     now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
@@ -146,7 +148,6 @@ def _independent(judge: Judge, parameters: Parameters) -> Fit:
         judge.weight * judge.n_observed * (1 - t * t),
         np.empty(0),
         none,
-        np.empty((0, 0)),
     )
     parameters = parameters._replace(tied=False)
     Z = none.astype(np.float32)
@@ -190,6 +191,7 @@ def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
     """Return the one strength that makes the data likeliest, without fields."""
     none = np.zeros(judge.n_spins)
     for most in (calibration.CURVATURE_ENTRIES, None):  # a few samples first
+        judge.fill(Z, np.full(len(Z), beta), none)
         low, high = 0.0, np.inf
         for _ in range(_STEPS):
             now = judge.common(Z, beta, none, most)
@@ -224,27 +226,42 @@ def newton_step(
     return (np.repeat(dg, len(g)) if tied else dg), db
 
 
-def information(fit: Fit) -> tuple[F64, F64]:
-    r"""Return the inverse information K of the strengths, and how often evidence is counted.
-
-    The pseudo-likelihood sees a pair of spins from both ends, so that evidence for a weak pattern
-    counts twice: :math:`\rho = (K \Sigma K)_{\mu\mu} / K_{\mu\mu}`, Σ the second moment of the
-    slopes of single samples. It lies between 1, independent entries, and 2, weak couplings.
-    """
-    P = len(fit.g)
-    if not P:
-        return np.empty((0, 0)), np.empty(0)
+def information(fit: Fit) -> F64:
+    """Return the inverse information K of the strengths, shape (n_patterns, n_patterns)."""
+    if not len(fit.g):
+        return np.empty((0, 0))
     s, H = fit.statistics, fit.curvature
     H = H + np.diag(strength_precision(fit.Z) + _ROUNDING * np.diag(H))
     if fit.parameters.fields:
         H = H - (s.mixed / (s.variance + 1 / fit.spread)) @ s.mixed.T
-    K = np.linalg.inv(H)
-    return K, counted(K, s.scores)
+    K: F64 = np.linalg.inv(H)
+    return K
 
 
-def counted(K: F64, scores: F64) -> F64:
-    """Return how often evidence for each strength is counted."""
-    own = np.maximum(np.diag(K), 1e-300)
-    ratio = np.einsum("ij,jk,ki->i", K, scores, K) / own
-    result: F64 = np.clip(ratio, 1, calibration.EVIDENCE_COUNTED)
+def times_counted(Z: F32, g: F64, judge: Judge) -> F64:
+    r"""Return how often the pseudo-likelihood counts the evidence for each pattern.
+
+    It sees a pair of spins from both ends, and a sum of n spins that hardly varies n times. For a
+    normal mode whose variance is :math:`1 + \ell` times that of independent spins,
+    :math:`\ell = g'/(1 - g')` with :math:`g' = \frac gN \sum_i \zeta_i^2 (1 - \bar s_i^2)`, it gains
+    :math:`\ell^2 / 2(1 + \ell)` per sample where the likelihood gains
+    :math:`\frac12 [\ell - \log(1 + \ell)]`. The ratio is 2 for weak patterns, 1 for strong ones and
+    grows without bound for repulsive ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.judge import Judge
+    >>> from dualtap.recovery.refit import times_counted
+    >>> judge = Judge(as_spins(np.random.default_rng(0).choice([-1, 1], size=(1000, 4))))
+    >>> times_counted(np.ones((3, 4)), np.array([1e-3, 0.8, -20]), judge).round(1)
+    array([2. , 1.3, 9.2])
+    """
+    free = 1 - np.square(judge.mean)
+    strength = g * (np.square(Z) @ free) / judge.n_spins
+    ell = np.where(strength < _CONDENSED, strength / (1 - np.minimum(strength, _CONDENSED)), 1e9)
+    ell = np.where(np.abs(ell) < _WEAK, _WEAK, ell)
+    ratio = np.square(ell) / ((1 + ell) * (ell - np.log1p(ell)))
+    result: F64 = np.maximum(ratio, 1.0)
     return result
