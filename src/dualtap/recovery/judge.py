@@ -37,8 +37,28 @@ class Statistics(NamedTuple):
     """-d²L/db², shape (n_spins,)."""
     slope: F64
     """dL/dg, shape (n_patterns,)."""
+
+
+class Curvature(NamedTuple):
+    """Second derivatives of L, all from the same rows, in nats for all samples."""
+
+    H: F64
+    """-d²L/dg², shape (n_patterns, n_patterns)."""
     mixed: F64
     """-d²L/dg db, shape (n_patterns, n_spins)."""
+    variance: F64
+    """-d²L/db², shape (n_spins,)."""
+
+    def around(self, A: F64) -> Curvature:
+        """Return the same at fixed mean fields b + g A in place of fixed fields b."""
+        cross = self.mixed @ A.T
+        H = self.H - cross - cross.T + (A * self.variance) @ A.T
+        return self._replace(H=H, mixed=self.mixed - A * self.variance)
+
+    def without_fields(self, v: float) -> F64:
+        """Return that of the strengths, fields of prior variance v following them."""
+        result: F64 = self.H - (self.mixed / (self.variance + 1 / v)) @ self.mixed.T
+        return result
 
 
 class Common(NamedTuple):
@@ -143,7 +163,7 @@ class Judge:
         """Return what a pass over the rows says of patterns, strengths and fields."""
         P, N = Z.shape
         L, residual, variance = 0.0, np.zeros(N), np.zeros(N)
-        slope, mixed = np.zeros(P), np.zeros((P, N))
+        slope = np.zeros(P)
         for S, seen in self.chunks():
             features = Features(S, Z)
             part, T = log_likelihood(S, features.fields(g, b), seen)
@@ -153,9 +173,8 @@ class Judge:
             variance += W.sum(axis=0)
             if P:
                 slope += features.slope(R)
-                mixed += features.mixed(W)
         w = self.weight
-        return Statistics(w * L, w * residual, w * variance, w * slope, w * mixed)
+        return Statistics(w * L, w * residual, w * variance, w * slope)
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
         """Return L alone."""
@@ -186,18 +205,22 @@ class Judge:
         for S, seen in self.chunks():
             yield S, *_residuals(S, np.tanh(Features(S, Z).fields(g, b)), seen)
 
-    def curvature(self, Z: F32, g: F64, b: F64) -> F64:
-        """Return -d²L/dg², shape (n_patterns, n_patterns), by as many rows as are needed."""
-        H, n_rows = np.zeros((len(Z), len(Z))), 0
-        most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(len(Z), 1) ** 2)
+    def curvature(self, Z: F32, g: F64, b: F64) -> Curvature:
+        """Return the second derivatives, by as many rows as are needed."""
+        P, N = Z.shape
+        H, mixed, variance, n_rows = np.zeros((P, P)), np.zeros((P, N)), np.zeros(N), 0
+        most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(P, 1) ** 2)
         every = max(1, self.rows.size // most)
         for S, seen in self.chunks():
             S, seen = S[::every], None if seen is None else seen[::every]
             features = Features(S, Z)
-            T = np.tanh(features.fields(g, b))
-            H += features.curvature(_residuals(S, T, seen)[1])
+            W = _residuals(S, np.tanh(features.fields(g, b)), seen)[1]
+            H += features.curvature(W)
+            mixed += features.mixed(W)
+            variance += W.sum(axis=0)
             n_rows += len(S)
-        return H * (self.n_samples / max(n_rows, 1))
+        w = self.n_samples / max(n_rows, 1)
+        return Curvature(w * H, w * mixed, w * variance)
 
 
 class Features:

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Judge, Statistics
+from dualtap.recovery.judge import F64, Curvature, Judge, Statistics
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
 _STEPS = 25
 _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far
 _SETTLED = 2e-2  # nats for each strength
+_MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
 _EXACT = 1e-4
 _CONDENSED = 1 - 1e-6
@@ -46,8 +47,8 @@ class Fit(NamedTuple):
     parameters: Parameters
     statistics: Statistics
     """At fixed mean fields."""
-    curvature: F64
-    """-d²L/dg² near the maximum, shape (n_patterns, n_patterns)."""
+    curvature: Curvature
+    """Near the maximum, at fixed mean fields."""
     mean_field: F64
     """Fields at the mean overlaps, b + g A; b without fields, shape (n_spins,)."""
     spread: float
@@ -80,15 +81,15 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
     precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     judge.fill(Z, g, b)
     now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
-    H, fresh, last = judge.curvature(Z, g, b), True, np.inf
+    moved = False
+    C, fresh, last = judge.curvature(Z, g, b), True, np.inf
     for _ in range(_STEPS if parameters.fields or not parameters.tied else 0):
         mean_field = b + g @ A
         v = _spread(mean_field, now) if parameters.fields else 0.0
         value = _penalised(now.L, g, mean_field, precision, v)
-        around, K = around_means(now, H, A)
-        dg, db = newton_step(
-            around, K, g, mean_field, precision + ridge * np.diag(H), v, parameters
-        )
+        stiff = precision + ridge * np.diag(C.H)
+        slope = now.slope - A @ now.residual
+        dg, db = newton_step(now, slope, C.around(A), g, mean_field, stiff, v, parameters)
         new = judge.statistics(Z, g + dg, b + db - dg @ A)
         risen = _penalised(new.L, g + dg, mean_field + db, precision, v) - value
         if risen < 0:
@@ -97,33 +98,24 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
             if ridge > _STIFFEST:
                 break
             if not fresh:
-                H, fresh = judge.curvature(Z, g, b), True
+                C, fresh = judge.curvature(Z, g, b), True
             continue
-        slow = risen > _SLOW * last
+        slow, moved = risen > _SLOW * last, risen > _MOVED * (len(g) + 1)
         g, b, now, ridge = g + dg, b + db - dg @ A, new, max(ridge / _STIFFER, _ROUNDING)
         if risen < _SETTLED * (len(g) + 1):
             break
         last, fresh = risen, False
         if slow:
-            H, fresh = judge.curvature(Z, g, b), True
-    around, H = around_means(now, H, A)
-    return Fit(Z, g, b, now.L, parameters, around, H, b + g @ A, v)
+            C, fresh = judge.curvature(Z, g, b), True
+    if not fresh and moved:
+        C = judge.curvature(Z, g, b)
+    now = now._replace(slope=now.slope - A @ now.residual)
+    return Fit(Z, g, b, now.L, parameters, now, C.around(A), b + g @ A, v)
 
 
 def _shift(judge: Judge, Z: F32, parameters: Parameters) -> F64:
     """Return what strengths add to the mean fields, which have the prior; nothing without."""
     return judge.shift(Z) if parameters.fields else np.zeros(Z.shape)
-
-
-def around_means(s: Statistics, H: F64, A: F64) -> tuple[Statistics, F64]:
-    r"""Return derivatives at fixed mean fields :math:`b + g A` in place of fixed fields b.
-
-    A pattern is then no way to explain the means of the spins, which are the fields' to explain.
-    """
-    slope = s.slope - A @ s.residual
-    mixed = s.mixed - A * s.variance
-    cross = s.mixed @ A.T
-    return s._replace(slope=slope, mixed=mixed), H - cross - cross.T + (A * s.variance) @ A.T
 
 
 def _independent(judge: Judge, parameters: Parameters) -> Fit:
@@ -147,11 +139,11 @@ def _independent(judge: Judge, parameters: Parameters) -> Fit:
         judge.weight * (up - down - judge.n_observed * t),
         judge.weight * judge.n_observed * (1 - t * t),
         np.empty(0),
-        none,
     )
     parameters = parameters._replace(tied=False)
     Z = none.astype(np.float32)
-    return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, np.empty((0, 0)), b, v)
+    C = Curvature(np.empty((0, 0)), none, statistics.variance)
+    return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, C, b, v)
 
 
 def strength_precision(Z: F32) -> F64:
@@ -207,34 +199,39 @@ def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
 
 
 def newton_step(
-    s: Statistics, H: F64, g: F64, b: F64, precision: F64, v: float, parameters: Parameters
+    s: Statistics,
+    slope: F64,
+    C: Curvature,
+    g: F64,
+    mean_field: F64,
+    precision: F64,
+    v: float,
+    parameters: Parameters,
 ) -> tuple[F64, F64]:
-    """Return the Newton step of strengths and fields; the fields are eliminated first."""
-    H = H + np.diag(precision)
-    slope, mixed = s.slope - precision * g, s.mixed
-    tied = parameters.tied and len(g) > 0
-    if tied:
-        H, slope, mixed = H.sum(keepdims=True), slope.sum(keepdims=True), mixed.sum(0)[None]
+    """Return the Newton step of strengths and mean fields; the fields are eliminated first."""
+    H, mixed = C.H + np.diag(precision), C.mixed
+    slope = slope - precision * g
     if parameters.fields:
-        residual, diagonal = s.residual - b / v, s.variance + 1 / v
-        H = H - (mixed / diagonal) @ mixed.T
-        slope = slope - mixed @ (residual / diagonal)
-    dg = slope
-    if len(g):
+        residual = s.residual - mean_field / v
+        H = H + C.without_fields(v) - C.H
+        slope = slope - mixed @ (residual / (C.variance + 1 / v))
+    if parameters.tied:
+        dg = np.full(len(g), slope.sum() / H.sum())
+    else:
         dg = np.linalg.solve(H, slope)
-    db = (residual - dg @ mixed) / diagonal if parameters.fields else np.zeros_like(b)
-    return (np.repeat(dg, len(g)) if tied else dg), db
+    if not parameters.fields:
+        return dg, np.zeros_like(mean_field)
+    return dg, (residual - dg @ mixed) / (np.maximum(s.variance, C.variance) + 1 / v)
 
 
 def information(fit: Fit) -> F64:
     """Return the inverse information K of the strengths, shape (n_patterns, n_patterns)."""
     if not len(fit.g):
         return np.empty((0, 0))
-    s, H = fit.statistics, fit.curvature
-    H = H + np.diag(strength_precision(fit.Z) + _ROUNDING * np.diag(H))
-    if fit.parameters.fields:
-        H = H - (s.mixed / (s.variance + 1 / fit.spread)) @ s.mixed.T
-    K: F64 = np.linalg.inv(H)
+    C = fit.curvature
+    H = C.without_fields(fit.spread) if fit.parameters.fields else C.H
+    ridge = strength_precision(fit.Z) + _ROUNDING * np.diag(C.H)
+    K: F64 = np.linalg.inv(H + np.diag(ridge))
     return K
 
 

@@ -8,7 +8,7 @@ from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
 from dualtap.recovery.moves import State, unlike
 from dualtap.recovery.objective import pattern_costs, sizes_of
-from dualtap.recovery.refit import around_means, strength_precision, times_counted
+from dualtap.recovery.refit import strength_precision, times_counted
 from dualtap.spins.blocks import F32
 
 _ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
@@ -83,15 +83,16 @@ def _joint_form(judge: Judge, state: State, pool: F32) -> tuple[F64, F64]:
     fit, n = state.fit, len(state.fit.g)
     Z = np.concatenate([fit.Z, pool])
     g = np.concatenate([fit.g, np.zeros(len(pool))])
-    s, H = judge.statistics(Z, g, fit.b), judge.curvature(Z, g, fit.b)
+    s, C = judge.statistics(Z, g, fit.b), judge.curvature(Z, g, fit.b)
+    slope, H = s.slope, C.H
+    ridge = _ROUNDING * np.diag(C.H) + strength_precision(Z)
     if fit.parameters.fields:
-        s, H = around_means(s, H, judge.shift(Z))
-    H = H + np.diag(_ROUNDING * np.diag(H) + strength_precision(Z))
-    slope = s.slope
-    if fit.parameters.fields:
-        diagonal = s.variance + 1 / fit.spread
-        H = H - (s.mixed / diagonal) @ s.mixed.T
-        slope = slope - s.mixed @ ((s.residual - fit.mean_field / fit.spread) / diagonal)
+        A = judge.shift(Z)
+        C = C.around(A)
+        H = C.without_fields(fit.spread)
+        residual = s.residual - fit.mean_field / fit.spread
+        slope = slope - A @ s.residual - C.mixed @ (residual / (C.variance + 1 / fit.spread))
+    H = H + np.diag(ridge)
     if n:
         H = H - H[:, :n] @ np.linalg.solve(H[:n, :n], H[:n])
     return slope[n:], H[n:, n:]
