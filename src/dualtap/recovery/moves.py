@@ -95,27 +95,50 @@ def with_patterns(
     """
     Z = distinct(Z)
     g = _known_strengths(Z, state.fit)
-    starts = [(g, state.fit.b)]
+    now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters))
+    safe = np.zeros(len(Z), dtype=np.bool_)
     while True:
-        # To second order is far off where spins are nearly determined.
-        likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
-        fit = refit(judge, Z, *likeliest, state.fit.parameters)
-        kept, predicted = paying(fit, judge, least, most)
+        kept, predicted = paying(now.fit, judge, least, most, safe)
         if kept.all():
-            return stated(judge, fit)
-        Z, g = Z[kept], g[kept]
-        starts = [(g, state.fit.b), (predicted[kept], fit.b), (fit.g[kept], fit.b)]
-        starts.append((np.zeros(len(g)), judge.null_fields()))
+            return now
+        other = _reduced(judge, now, kept, predicted, (g, state.fit.b))
+        if other.objective < now.objective or (most is not None and len(kept) > most):
+            now, g, safe = other, g[kept], safe[kept]
+        else:  # to second order is far off where spins are nearly determined
+            dropped = np.flatnonzero(~kept)
+            strong = np.argsort(-np.abs(now.fit.g[dropped]) * sizes_of(now.fit.Z[dropped]))
+            safe[dropped[strong[: -(-len(dropped) // 2)]]] = True
+
+
+def _reduced(
+    judge: Judge, state: State, kept: NDArray[np.bool_], predicted: F64, first: tuple[F64, F64]
+) -> State:
+    """Return the model without some patterns, from the likeliest of several starts."""
+    fit = state.fit
+    Z, none = fit.Z[kept], np.zeros(int(kept.sum()))
+    starts = [
+        (first[0][kept], first[1]),
+        (predicted[kept], fit.b),
+        (fit.g[kept], fit.b),
+        (none, judge.null_fields() if fit.parameters.fields else np.zeros(judge.n_spins)),
+    ]
+    likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
+    return stated(judge, refit(judge, Z, *likeliest, fit.parameters))
 
 
 def paying(
-    fit: Fit, judge: Judge, least: int = 0, most: int | None = None
+    fit: Fit,
+    judge: Judge,
+    least: int = 0,
+    most: int | None = None,
+    safe: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.bool_], F64]:
     r"""Return which patterns are worth their cost, and the strengths without the others.
 
     Without pattern μ the log-likelihood falls by :math:`g_\mu^2 / 2 K_{\mu\mu}` and the strengths
     of the others change by :math:`-K_{\cdot\mu} g_\mu / K_{\mu\mu}`, to second order; they are left
-    out one by one, the worst first.
+    out one by one, the worst first, as long as more than ``least`` remain, until at most ``most``
+    do, and never the ``safe`` ones unless they are too many.
     """
     K = information(fit)
     g, alive, sizes = fit.g.copy(), np.ones(len(fit.g), dtype=np.bool_), sizes_of(fit.Z)
@@ -125,8 +148,11 @@ def paying(
         costs = pattern_costs(sizes, rho, judge, fit.g > 0) + number
         own = np.maximum(np.diag(K), 1e-300)
         net = np.where(alive, np.square(g) / (2 * own) - costs, np.inf)
+        too_many = most is not None and alive.sum() > most
+        if safe is not None and not too_many:
+            net = np.where(safe, np.inf, net)
         worst = int(np.argmin(net))
-        if net[worst] >= 0 and (most is None or alive.sum() <= most):
+        if net[worst] >= 0 and not too_many:
             break
         alive[worst] = False
         g = g - K[:, worst] * (g[worst] / own[worst])
