@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 _ENDED = {
     "flat": "the pseudo-likelihood had become flat",
-    "max_updates": "all updates asked for were made",
+    "max_updates": "the maximum number of updates was reached",
     "diverged": "the weights diverged",
     "callback": "a callback stopped it",
 }
@@ -98,10 +98,14 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
     if model.get("beta") is not None:
         note = "given" if model["beta_was_given"] else "fitted"
         found.append(Fact("inverse temperature β", f"{model['beta']:.3g}", note))
+    elif len(set(model.get("strengths", ()))) > 1:
+        low, high = min(model["strengths"]), max(model["strengths"])
+        n = model.get("n_repulsive", 0)
+        found.append(Fact("strengths", f"{low:.3g} to {high:.3g}", f"{n} repulsive" if n else ""))
     bits = shown["confidence"]
     if bits is not None:
         note = f"of {bits['bits']}; mean |m| {bits['mean']:.3f}"
-        found.append(Fact("unsure bits", str(bits["unsure"]), note))
+        found.append(Fact("uncertain bits", str(bits["unsure"]), note))
     if shown["data"] is None:
         found.append(Fact("spins", str(shown["n_spins"])))
     else:
@@ -110,8 +114,8 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
         )
     scores = shown["likelihood"]
     if scores is not None:
-        note = f"nats a spin; means alone {scores['independent']:.3f}"
-        found.append(Fact("log-likelihood", f"{scores['model']:.3f}", note))
+        note = f"means alone {scores['independent']:.3f}"
+        found.append(Fact("log pseudo-likelihood per spin", f"{scores['model']:.3f}", note))
     return [fact._replace(value=fact.value.replace("-", "−")) for fact in found]
 
 
@@ -124,10 +128,18 @@ def learned_facts(shown: dict[str, Any]) -> list[Fact]:
     >>> [fact[:2] for fact in learned_facts({"model": {"n_patterns": 2, "beta": None}})]
     [('n patterns', '2'), ('beta', 'unknown')]
     """
-    return [
+    model = shown["model"]
+    facts = [
         Fact(key.replace("_", " "), _value(value))
-        for key, value in shown["model"].items()
-        if not isinstance(value, (list, dict)) and value != ""
+        for key, value in model.items()
+        if not isinstance(value, (list, dict)) and value != "" and key != "beta_was_given"
+    ]
+    if model.get("beta") is None or "beta_was_given" not in model:
+        return facts
+    source = "given" if model["beta_was_given"] else "fitted"
+    return [
+        fact._replace(value=f"{fact.value} ({source})") if fact.name == "beta" else fact
+        for fact in facts
     ]
 
 
