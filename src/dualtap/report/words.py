@@ -50,7 +50,7 @@ def lead(shown: dict[str, Any]) -> list[str]:
         return [_sentence(model["reason"]), see]
     near = model.get("median_overlap_with_the_nearest_pattern")
     sentences = [
-        _sentence(f"why {model['n_patterns']}: {model['reason']}") if model["reason"] else "",
+        _sentence(model["reason"]) if model["reason"] else "",
         "" if near is None else f"Median overlap with the nearest pattern: {near:.3f}.",
         f"Samples per pattern: {model['samples_per_pattern']}.",
     ]
@@ -101,7 +101,7 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
     elif len(set(model.get("strengths", ()))) > 1:
         low, high = min(model["strengths"]), max(model["strengths"])
         n = model.get("n_repulsive", 0)
-        found.append(Fact("strengths", f"{low:.3g} to {high:.3g}", f"{n} repulsive" if n else ""))
+        found.append(Fact("strengths", f"{low:.2g} to {high:.2g}", f"{n} repulsive" if n else ""))
     bits = shown["confidence"]
     if bits is not None:
         note = f"of {bits['bits']}; mean |m| {bits['mean']:.3f}"
@@ -116,7 +116,7 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
     if scores is not None:
         note = f"means alone {scores['independent']:.3f}"
         found.append(Fact("log pseudo-likelihood per spin", f"{scores['model']:.3f}", note))
-    return [fact._replace(value=fact.value.replace("-", "−")) for fact in found]
+    return [Fact(fact.name, *(text.replace("-", "−") for text in fact[1:])) for fact in found]
 
 
 def learned_facts(shown: dict[str, Any]) -> list[Fact]:
@@ -134,13 +134,17 @@ def learned_facts(shown: dict[str, Any]) -> list[Fact]:
         for key, value in model.items()
         if not isinstance(value, (list, dict)) and value != "" and key != "beta_was_given"
     ]
-    if model.get("beta") is None or "beta_was_given" not in model:
+    if "beta_was_given" not in model:
         return facts
-    source = "given" if model["beta_was_given"] else "fitted"
-    return [
-        fact._replace(value=f"{fact.value} ({source})") if fact.name == "beta" else fact
-        for fact in facts
-    ]
+    strengths = model.get("strengths", [])
+    if model.get("beta") is not None:
+        source = "given" if model["beta_was_given"] else "fitted"
+        text = f"{_value(model['beta'])} ({source})"
+    elif len(set(strengths)) > 1:
+        text = f"none: strengths {min(strengths):.3g} to {max(strengths):.3g}"
+    else:
+        return facts
+    return [fact._replace(value=text) if fact.name == "beta" else fact for fact in facts]
 
 
 def _value(value: Any) -> str:
