@@ -25,6 +25,8 @@ def with_tables(text, results=RESULTS):
 
 
 def setup(app):
+    """Replace the blocks of every page as it is read."""
+
     def _read(app, docname, source):
         source[0] = with_tables(source[0])
 
