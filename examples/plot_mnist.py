@@ -32,7 +32,7 @@ data = split(mnist.X, mnist.y, n_train=600, n_test=200)
 # Patterns
 # --------
 # With default parameters. Handwriting is not made of a few patterns; their number is the one that
-# minimises the description length of data and model. More samples can pay for more of them.
+# minimises the description length of data and model. More samples support more of them.
 
 model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())

@@ -175,7 +175,7 @@ def _n_nearest(material: Material, n_patterns: int) -> int:
     """Return how many samples of each pattern a page can hold; images need all their bits."""
     if material.shape is None:
         return _NEAREST
-    characters = material.n_spins // 6 + 4  # eight bits a byte, three bytes in four characters
+    characters = material.n_spins // 6 + 4  # eight bits per byte, three bytes in four characters
     if material.spins is not None and not material.spins.complete:
         characters *= 2  # which entries are there has to be said, too
     return max(1, min(_NEAREST, _MOST_SAMPLE_BYTES // (max(n_patterns, 1) * characters)))
