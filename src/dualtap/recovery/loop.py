@@ -34,18 +34,22 @@ from dualtap.recovery.objective import sizes_of
 from dualtap.recovery.proposers.rotation import (
     Residual,
     clustered,
+    flat_set,
+    looks_binary,
     residual_of,
     responds_linearly,
     rotated,
     rotations,
     share_direction,
+    sparse_set,
     straightened,
     whole_sets,
 )
 from dualtap.recovery.proposers.students import students
 from dualtap.recovery.refit import refit
-from dualtap.recovery.rotate import binary
+from dualtap.recovery.rotate import binary, row_basis
 from dualtap.recovery.selection import chosen
+from dualtap.recovery.space import leave_noise
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.blocks import F32, Blocks
@@ -186,7 +190,7 @@ def of_samples(search: Search, state: State) -> tuple[State, bool]:
     for Z in clustered(search.some, whole, search.rng, given):
         other = enlarged(search.judge, of_one_strength(search.judge, Z))
         state = search.better(state, other, "add", "samples")
-        if other is state and (len(Z) == given or _is_noise(search, state)):
+        if other is state and (len(Z) == given or leave_noise(search.some, Z, search.rng)):
             return state, True
     if share_direction(search.some, whole):
         return state, False
@@ -194,7 +198,9 @@ def of_samples(search: Search, state: State) -> tuple[State, bool]:
     if len(Z):
         other = enlarged(search.judge, of_one_strength(search.judge, Z))
         state = search.better(state, other, "add", "rotation, straightened")
-    return state, len(Z) > 0 and (len(Z) == given or _is_noise(search, state))
+    if not len(Z) or other is not state:
+        return state, False
+    return state, len(Z) == given or leave_noise(search.some, Z, search.rng)
 
 
 def _linear(search: Search, state: State) -> tuple[State, bool]:
@@ -208,6 +214,11 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
         other = enlarged(search.judge, of_one_strength(search.judge, binary(m)))._replace(m=m)
         state = search.better(state, other, "add", "rotation, refined by TAP")
         explained = explained or (other is state and len(m) == k)
+    u = row_basis(whole.vectors[:k])
+    if len(state.fit.Z) and not looks_binary(state.fit.Z, u):
+        Z = sparse_set(u, search.rng)
+        other = with_turned_bits(search, of_one_strength(search.judge, Z))
+        state = search.better(state, enlarged(search.judge, other), "add", "sparse rotation")
     return state, explained
 
 
@@ -223,12 +234,23 @@ def grown(search: Search, state: State) -> State:
         other = with_patterns(search.judge, np.concatenate([state.fit.Z, Z]), state)
         other = with_turned_bits(search, other)
         if other.objective < state.objective and _is_noise(search, other):
-            return search.better(state, other, "add", "rotation of residuals")
+            state = search.better(state, other, "add", "rotation of residuals")
+            return with_flat(search, state)
     while True:
         before, state = state, added(search, state, proposals(search, state, left))
         if state is before:
             return state if state.objective < first.objective else first
         left = search.left(search.blocks, state)
+
+
+def with_flat(search: Search, state: State) -> State:
+    """Return the model with repulsive patterns along directions that hardly vary, if they pay."""
+    Z = flat_set(search.left(search.blocks, state), search.rng)
+    if not len(Z):
+        return state
+    Z = np.concatenate([state.fit.Z, Z])
+    other = with_turned_bits(search, with_patterns(search.judge, Z, state))
+    return search.better(state, other, "add", "flat directions")
 
 
 def proposals(search: Search, state: State, left: Residual) -> F32:

@@ -23,6 +23,7 @@ from dualtap.recovery.rotate import (
 )
 from dualtap.recovery.search import all_at_once, search
 from dualtap.recovery.space import likely_ranks, linear_space, pattern_space
+from dualtap.recovery.singular import SMALL
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.starts import MOST_ROTATED, far_apart
 from dualtap.recovery.weak_field import WeakFieldPosterior
@@ -184,6 +185,49 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
     return Residual(residual, D.astype(np.float32), left)
 
 
+def sparse_set(u: F32, rng: np.random.Generator) -> F32:
+    """Return a sparse vector for every dimension of a space, those that lie deepest in it."""
+    pool = sparse(u, rng)
+    pool = pool[np.count_nonzero(pool, axis=1) > 1]
+    return independent(pool, depth(pool, u), len(u), _NEW)
+
+
+def looks_binary(Z: F32, u: F32) -> bool:
+    """Say whether the projections of vectors onto a space have entries of about one size.
+
+    The squared mean size over the mean square is 1 for ±1 entries and 2/π for normal ones.
+    """
+    y = np.abs((Z @ u.T) @ u)
+    ratio = np.square(y.mean(axis=1)) / np.square(y).mean(axis=1)
+    return bool(np.median(ratio) > calibration.ONE_SIZE)
+
+
+def flat_directions(left: Residual) -> F32:
+    """Return directions in which residuals vary less than noise does, orthonormal rows.
+
+    Below the lower edge of the law of noise, (√M - √N)².
+    """
+    S, N = left.blocks, left.blocks.n_spins
+    if N > SMALL or S.n_samples < 2 * N:
+        return np.empty((0, N), np.float32)
+    scale = (1 / np.sqrt(left.variance)).astype(np.float32)
+    G = S.sum(lambda s: s.T @ s) * np.outer(scale, scale)
+    w, U = np.linalg.eigh(G)
+    a, b = np.sqrt(S.n_samples), np.sqrt(N)
+    width = (a - b) * abs(1 / a - 1 / b) ** (1 / 3)
+    low = w < (a - b) ** 2 - calibration.FLAT * width
+    return np.ascontiguousarray(U.T[low][: N // calibration.DIMENSIONS]).astype(np.float32)
+
+
+def flat_set(left: Residual, rng: np.random.Generator) -> F32:
+    """Return ±1 vectors for the directions that vary less than noise: repulsive patterns."""
+    flat = flat_directions(left)
+    if not len(flat):
+        return flat
+    u = row_basis(flat / np.sqrt(left.variance))
+    return polish(binary(unmixed(u, int(rng.integers(2**31)))), u)
+
+
 def whole_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
     """Yield patterns for all directions above the noise edge together: ±1, then sparse ones."""
     k, D = left.n_signal, left.variance
@@ -192,10 +236,7 @@ def whole_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
     V = left.spectrum.vectors[:k]
     for m in rotated(left.blocks, D, V, rng, 2):
         yield binary(m)
-    u = row_basis(V / np.sqrt(D))
-    pool = sparse(u, rng)
-    pool = pool[np.count_nonzero(pool, axis=1) > 1]
-    yield independent(pool, depth(pool, u), k, _NEW)
+    yield sparse_set(row_basis(V / np.sqrt(D)), rng)
 
 
 def rotations(left: Residual, rng: np.random.Generator) -> F32:
