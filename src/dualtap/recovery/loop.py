@@ -45,7 +45,7 @@ from dualtap.recovery.proposers.rotation import (
     straightened,
     whole_sets,
 )
-from dualtap.recovery.proposers.students import students
+from dualtap.recovery.proposers.students import MOST_SPINS, students
 from dualtap.recovery.refit import refit
 from dualtap.recovery.rotate import binary, row_basis
 from dualtap.recovery.selection import chosen
@@ -222,25 +222,34 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     return state, explained
 
 
-def _is_noise(search: Search, state: State) -> bool:
-    return search.left(search.some, state).n_signal == 0
-
-
 def grown(search: Search, state: State) -> State:
     """Add to the model what its residuals show, until nothing pays."""
     first, state = state, freed(search.judge, state)
     left = search.left(search.blocks, state)
-    for Z in whole_sets(left, search.rng):
-        other = with_patterns(search.judge, np.concatenate([state.fit.Z, Z]), state)
-        other = with_turned_bits(search, other)
-        if other.objective < state.objective and _is_noise(search, other):
-            state = search.better(state, other, "add", "rotation of residuals")
-            return with_flat(search, state)
-    while True:
+    together = of_sets(search, state, left)
+    if together is not state and (search.n_left == 0 or search.judge.n_spins > MOST_SPINS):
+        return with_flat(search, together)
+    while search.judge.n_spins <= MOST_SPINS:
         before, state = state, added(search, state, proposals(search, state, left))
         if state is before:
-            return state if state.objective < first.objective else first
+            break
         left = search.left(search.blocks, state)
+    return state if state.objective < first.objective else first
+
+
+def of_sets(search: Search, state: State, left: Residual) -> State:
+    """Return the model with a pattern for every direction above the noise edge, if that is shorter.
+
+    The first set that leaves nothing but noise is taken, else the one with the shortest description.
+    """
+    best = state
+    for Z in whole_sets(left, search.rng):
+        Z = np.concatenate([state.fit.Z, Z])
+        other = with_turned_bits(search, with_patterns(search.judge, Z, state))
+        best = search.better(best, other, "add", "rotation of residuals")
+        if other is best and search.left(search.blocks, other).n_signal == 0:
+            break
+    return best
 
 
 def with_flat(search: Search, state: State) -> State:

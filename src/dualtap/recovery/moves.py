@@ -63,7 +63,8 @@ def _equal_fields_length(judge: Judge) -> float:
 def of_one_strength(judge: Judge, Z: F32) -> State:
     """Return the Hopfield model of patterns: one strength for all, no fields."""
     start = np.ones(len(Z)), np.zeros(judge.n_spins)
-    return stated(judge, refit(judge, Z, *start, Parameters(tied=True, fields=False)))
+    state = stated(judge, refit(judge, Z, *start, Parameters(tied=True, fields=False)))
+    return state if paying(state.fit, judge)[0].all() else with_patterns(judge, Z, state)
 
 
 def freed(judge: Judge, state: State) -> State:

@@ -33,6 +33,7 @@ _ROTATIONS = 6
 _SAME_ANSWER = 0.9
 _MOST_PAIRED = 40
 _VARIMAX_STEPS = 200
+_DEEPEST, _IN_VAIN = 0.97, 3
 _NEW = 0.2  # share of a vector that others must leave unexplained
 
 
@@ -107,7 +108,7 @@ def sparse(u: F32, rng: np.random.Generator) -> F32:
     rounded, and polished within it.
     """
     scale = np.float32(np.sqrt(u.shape[1]))
-    starts = [varimax(scale * u), unmixed(u, int(rng.integers(2**31)), "cube")]
+    starts = [varimax(scale * u), unmixed(u, int(rng.integers(2**31)), "exp")]
     rounded = nearest_ternary(np.concatenate(starts))
     return np.concatenate([rounded, polish(rounded, u, nearest_ternary)])
 
@@ -186,8 +187,25 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
 
 
 def sparse_set(u: F32, rng: np.random.Generator) -> F32:
-    """Return a sparse vector for every dimension of a space, those that lie deepest in it."""
+    """Return a sparse vector for every dimension of a space, those that lie deepest in it.
+
+    The deepest vectors of a rotation are taken, and what they leave of the space is rotated
+    again, until as many are found or nothing new comes.
+    """
     pool = sparse(u, rng)
+    taken, in_vain = pool[:0], 0
+    while len(taken) < len(u) and in_vain < _IN_VAIN:
+        pool = pool[np.count_nonzero(pool, axis=1) > 1]
+        d = depth(pool, u)
+        deep = d >= _DEEPEST * d.max()
+        found = independent(pool[deep], d[deep], len(u), _NEW)
+        in_vain = in_vain + 1 if len(found) <= len(taken) else 0
+        taken = found
+        Q = row_basis(taken)
+        rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2]
+        rest = rest[: max(len(u) - len(taken), 1)].astype(np.float32)
+        rounded = nearest_ternary(unmixed(rest, int(rng.integers(2**31)), "exp"))
+        pool = np.concatenate([pool, polish(rounded, u, nearest_ternary)])
     pool = pool[np.count_nonzero(pool, axis=1) > 1]
     return independent(pool, depth(pool, u), len(u), _NEW)
 
