@@ -60,6 +60,7 @@ class LearnedPatterns(
     strengths_: NDArray[np.float64]
     fields_: NDArray[np.float64]
     means_: NDArray[np.float64]
+    objective_: float
     weights_: NDArray[np.float64]
     labels_: NDArray[np.int64]
     trace_: list[dict[str, Any]]
