@@ -1,0 +1,326 @@
+"""Strengths and fields at the maximum of the penalised pseudo-likelihood, and what they cost."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import gammaln
+
+from dualtap.hopfield import HopfieldModel
+from dualtap.recovery import calibration
+from dualtap.recovery import refit as refitting
+from dualtap.recovery.judge import Judge
+from dualtap.recovery.moves import stated
+from dualtap.recovery.objective import (
+    description_length,
+    noise_gain,
+    pattern_costs,
+    sizes_of,
+)
+from dualtap.recovery.refit import (
+    Parameters,
+    around_means,
+    counted,
+    fit_beta,
+    information,
+    refit,
+    strength_precision,
+)
+from dualtap.spins import as_spins
+
+MODELS = [Parameters(), Parameters(tied=True), Parameters(fields=False), Parameters(True, False)]
+
+
+def teacher(n_spins=30, seed=0, n_samples=1500, strengths=(1.0, -1.5, 0.6), width=0.4):
+    """A model with zeros, attractive and repulsive patterns and fields, and its samples."""
+    rng = np.random.default_rng(seed)
+    Z = rng.choice([-1, 0, 1], size=(len(strengths), n_spins), p=[0.4, 0.2, 0.4])
+    Z[:, 0] = 1
+    fields = width * rng.normal(size=n_spins)
+    model = HopfieldModel(Z, fields=fields, strengths=strengths)
+    return model, model.sample(n_samples, random_state=seed + 1)
+
+
+def started(X, Z, parameters, g=0.5):
+    judge = Judge(as_spins(X))
+    Z = np.asarray(Z, np.float32)
+    return judge, refit(judge, Z, np.full(len(Z), g), np.zeros(Z.shape[1]), parameters)
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """Newton steps until nothing changes."""
+    monkeypatch.setattr(refitting, "_SETTLED", 1e-5)
+
+
+@pytest.mark.parametrize("parameters", MODELS)
+def test_the_gradient_of_the_penalised_likelihood_vanishes(parameters, exact):
+    if parameters.tied:
+        model, X = teacher(strengths=(0.9, 0.9, 0.9))
+    else:
+        model, X = teacher()
+    judge, fit = started(X, model.patterns, parameters)
+    s = fit.statistics
+    slope = s.slope - strength_precision(fit.Z) * fit.g
+    scale = np.sqrt(np.diag(fit.curvature))
+    if not parameters.tied:
+        np.testing.assert_allclose(slope / scale, 0, atol=0.05)
+    elif not parameters.fields:
+        assert abs(s.slope.sum()) < 0.05 * scale.sum()
+    else:
+        assert abs(slope.sum()) < 0.05 * scale.sum()
+    if parameters.fields:
+        residual = s.residual - fit.mean_field / fit.spread
+        np.testing.assert_allclose(residual / np.sqrt(s.variance), 0, atol=0.05)
+        np.testing.assert_allclose(fit.mean_field, fit.b + fit.g @ judge.shift(fit.Z))
+    else:
+        assert not fit.b.any()
+        assert fit.spread == 0
+    assert fit.L == pytest.approx(judge.log_likelihood(fit.Z, fit.g, fit.b))
+    assert (len(set(fit.g)) == 1) == parameters.tied
+
+
+@pytest.mark.parametrize("parameters", [MODELS[0], MODELS[1], MODELS[2]])
+def test_scipy_finds_the_same_maximum(parameters, exact):
+    model, X = teacher(n_spins=12, n_samples=400)
+    judge, fit = started(X, model.patterns, parameters)
+    Z, P, N = fit.Z, 1 if parameters.tied else 3, 12
+    A, precision = judge.shift(Z), strength_precision(Z)
+
+    def unpacked(x):
+        g = np.full(3, x[0]) if parameters.tied else x[:3]
+        return g, (x[P:] if parameters.fields else np.zeros(N))
+
+    def loss(x):
+        g, b = unpacked(x)
+        s = judge.statistics(Z, g, b)
+        value, slope, residual = s.L, s.slope, s.residual
+        value -= 0.5 * precision @ np.square(g)
+        slope = slope - precision * g
+        if parameters.fields:
+            mean_field = b + g @ A
+            value -= 0.5 * np.square(mean_field).sum() / fit.spread
+            slope = slope - A @ mean_field / fit.spread
+            residual = residual - mean_field / fit.spread
+        slope = slope.sum(keepdims=True) if parameters.tied else slope
+        return -value, -np.concatenate([slope, residual if parameters.fields else []])
+
+    x = np.concatenate([fit.g[:P], fit.b if parameters.fields else []])
+    best = minimize(loss, np.zeros_like(x), jac=True, method="BFGS", options={"gtol": 1e-3})
+    g, b = unpacked(best.x)
+    np.testing.assert_allclose(fit.g, g, atol=0.02)
+    np.testing.assert_allclose(fit.b, b, atol=0.02)
+    assert loss(x)[0] == pytest.approx(best.fun, abs=0.02)
+
+
+def test_strengths_and_fields_of_a_teacher():
+    model, X = teacher(n_spins=60, n_samples=8000)
+    _, fit = started(X, model.patterns, Parameters())
+    np.testing.assert_allclose(fit.g, model.strengths, atol=0.25)
+    assert np.corrcoef(fit.b, model.fields)[0, 1] > 0.98
+
+
+def test_the_start_does_not_matter(exact):
+    model, X = teacher()
+    _, one = started(X, model.patterns, Parameters(), g=0.0)
+    _, other = started(X, model.patterns, Parameters(), g=3.0)
+    np.testing.assert_allclose(one.g, other.g, atol=0.02)
+    np.testing.assert_allclose(one.b, other.b, atol=0.02)
+
+
+@pytest.mark.parametrize("parameters", MODELS)
+@pytest.mark.parametrize("n_samples", [2, 30])
+def test_separable_data_stay_finite(parameters, n_samples):
+    zeta = np.random.default_rng(0).choice([-1, 1], size=20)
+    X = np.outer(np.where(np.arange(n_samples) % 2, 1, -1), zeta).astype(np.int8)
+    _, fit = started(X, zeta[None], parameters)
+    assert np.isfinite(fit.g).all()
+    assert 1 < fit.g[0] <= 100
+    assert np.isfinite(fit.L)
+    assert fit.L > -0.1 * X.size
+
+
+@pytest.mark.parametrize("parameters", MODELS)
+def test_equal_patterns_share_their_strength(parameters):
+    model, X = teacher(strengths=(1.2,))
+    _, alone = started(X, model.patterns, parameters)
+    _, twice = started(X, np.repeat(model.patterns, 2, axis=0), parameters)
+    assert np.isfinite(twice.g).all()
+    assert twice.g.sum() == pytest.approx(alone.g[0], abs=0.1)
+
+
+def test_independent_spins_have_the_fields_of_their_means():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, size=20)
+    X = np.where(rng.random((500, 20)) < p, 1, -1).astype(np.int8)
+    judge, fit = started(X, np.empty((0, 20)), Parameters())
+    assert fit.g.shape == (0,)
+    # b = arctanh(mean) up to the pull of the prior, b/v = M (mean - tanh b)
+    pull = fit.b / fit.spread / len(X)
+    np.testing.assert_allclose(np.tanh(fit.b) + pull, X.mean(axis=0), atol=1e-6)
+    s = judge.statistics(fit.Z, fit.g, fit.b)
+    assert fit.L == pytest.approx(s.L, rel=1e-5)
+    np.testing.assert_allclose(fit.statistics.residual, s.residual, atol=1e-2)
+    np.testing.assert_allclose(fit.statistics.variance, s.variance, rtol=1e-4)
+
+
+def test_fair_spins_have_no_fields():
+    X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(500, 20))
+    _, fit = started(X, np.empty((0, 20)), Parameters(fields=False))
+    assert fit.L == pytest.approx(-X.size * np.log(2))
+    assert not fit.b.any()
+    _, free = started(X, np.empty((0, 20)), Parameters())
+    assert np.abs(free.b).max() < np.abs(np.arctanh(X.mean(axis=0))).max()  # shrunk
+
+
+def test_constant_and_missing_spins():
+    X = np.ones((50, 5))
+    X[:, 1] = -1
+    X[:, 2] = np.nan
+    X[::2, 3:] = -1
+    judge = Judge(as_spins(X))
+    fit = refit(judge, np.empty((0, 5), np.float32), np.empty(0), np.zeros(5), Parameters())
+    assert np.isfinite(fit.b).all()
+    np.testing.assert_allclose(fit.b[[2, 3, 4]], 0, atol=1e-6)
+    assert fit.b[0] == pytest.approx(-fit.b[1])
+    assert fit.b[0] > 1.5
+
+
+def test_around_means_is_a_change_of_variables():
+    model, X = teacher(n_spins=8, n_samples=50)
+    judge = Judge(as_spins(X))
+    Z = model.patterns.astype(np.float32)
+    g, b = np.array([0.5, -1.0, 0.3]), np.linspace(-0.5, 0.5, 8)
+    A = judge.shift(Z)
+
+    def at(g, mean_field):
+        return judge.statistics(Z, g, mean_field - g @ A)
+
+    c = b + g @ A
+    s, H = around_means(at(g, c), judge.curvature(Z, g, b), A)
+    e = 1e-2
+    for mu in range(3):
+        d = e * np.eye(3)[mu]
+        up, down = at(g + d, c), at(g - d, c)
+        assert s.slope[mu] == pytest.approx((up.L - down.L) / (2 * e), abs=0.02)
+        np.testing.assert_allclose(s.mixed[mu], (down.residual - up.residual) / (2 * e), atol=0.02)
+        slopes = [x.slope - A @ x.residual for x in (up, down)]
+        np.testing.assert_allclose(H[mu], (slopes[1] - slopes[0]) / (2 * e), atol=0.02)
+    for i in range(8):
+        d = e * np.eye(8)[i]
+        assert s.residual[i] == pytest.approx((at(g, c + d).L - at(g, c - d).L) / (2 * e), abs=0.02)
+
+
+def test_information_is_that_of_the_strengths_with_fields_following():
+    model, X = teacher(n_spins=10, n_samples=400)
+    _, fit = started(X, model.patterns, Parameters())
+    s, P = fit.statistics, 3
+    full = np.block(
+        [
+            [fit.curvature + np.diag(strength_precision(fit.Z)), s.mixed],
+            [s.mixed.T, np.diag(s.variance + 1 / fit.spread)],
+        ]
+    )
+    K, rho = information(fit)
+    np.testing.assert_allclose(K, np.linalg.inv(full)[:P, :P], rtol=2e-3, atol=1e-6)
+    assert ((rho >= 1) & (rho <= 2)).all()
+
+
+def test_weak_patterns_count_twice_and_fields_once():
+    # A pair of spins sees its coupling from both ends.
+    rng = np.random.default_rng(0)
+    X = rng.choice(np.array([-1, 1], np.int8), size=(20_000, 10))
+    Z = rng.choice([-1.0, 1.0], size=(1, 10))
+    _, fit = started(X, Z, Parameters(fields=False), g=0.0)
+    assert information(fit)[1][0] == pytest.approx(2, abs=0.05)
+    one = np.ones((1, 1))
+    assert counted(one, 1.4 * one) == pytest.approx(1.4)
+    assert counted(one, 9 * one) == 2
+
+
+def test_one_strength_of_samples(exact):
+    model = HopfieldModel.random(100, 3, beta=0.8, random_state=0)
+    spins = as_spins(model.sample(2000, random_state=1))
+    beta = fit_beta(spins, model.patterns)
+    assert beta == pytest.approx(0.8, abs=0.05)
+    judge = Judge(spins)
+    none = np.zeros(100)
+    near = beta + np.array([-0.02, 0, 0.02])
+    low, best, high = (judge.log_likelihood(model.patterns, np.full(3, x), none) for x in near)
+    assert best > max(low, high)
+
+
+def test_patterns_that_explain_nothing_have_no_strength():
+    X = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), size=(500, 40))
+    assert 0 <= fit_beta(as_spins(X), np.random.default_rng(2).choice([-1, 1], size=(2, 40))) < 0.3
+
+
+# --- the description length ---
+
+
+def test_costs_by_hand():
+    N, M = 20, 300
+    n = np.array([2.0, 5.0, 20.0])
+    which = gammaln(N + 1) - gammaln(n + 1) - gammaln(N - n + 1)
+    np.testing.assert_allclose(which[0], np.log(190))
+    code = which + n * np.log(2)
+    one, two = (pattern_costs(n, N, M, np.full(3, rho)) for rho in (1.0, 2.0))
+    np.testing.assert_allclose(one[:2], (code + np.log(N))[:2])
+    np.testing.assert_allclose(two[:2], (2 * code + np.log(N))[:2])
+    assert one[2] <= code[2] + np.log(N)
+    assert two[2] <= N * noise_gain(M / N) + np.log(N) + 1e-9
+
+
+def test_costs_rise_with_support_and_samples():
+    costs = pattern_costs(np.arange(1, 51), 100, 1000, np.ones(50))
+    assert (np.diff(costs) > 0).all()
+    assert (np.diff([noise_gain(alpha) for alpha in np.geomspace(1e-3, 1e3, 20)]) > 0).all()
+    rho = np.linspace(1, 2, 9)
+    assert (np.diff(pattern_costs(np.full(9, 30), 100, 1000, rho)) > 0).all()
+
+
+def test_the_length_of_fair_spins_is_a_bit_each():
+    X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(200, 10))
+    judge, fit = started(X, np.empty((0, 10)), Parameters(fields=False))
+    assert description_length(fit, judge) == pytest.approx(2000 * np.log(2))
+
+
+def test_the_length_of_independent_spins_by_hand():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 10)) < rng.uniform(0, 1, size=10), 1, -1).astype(np.int8)
+    judge, fit = started(X, np.empty((0, 10)), Parameters())
+    t, v = np.tanh(fit.b), fit.spread
+    L = -np.logaddexp(0, -2 * X * fit.b).sum()
+    prior = 0.5 * (np.square(fit.b) / v + np.log1p(v * 300 * (1 - t * t))).sum()
+    assert description_length(fit, judge) == pytest.approx(-L + prior + 0.5 * np.log(300), rel=1e-6)
+
+
+@pytest.mark.parametrize("parameters", MODELS)
+def test_the_length_of_a_model_by_hand(parameters):
+    model, X = teacher()
+    judge, fit = started(X, model.patterns, parameters)
+    state = stated(judge, fit)
+    expected = -fit.L + pattern_costs(sizes_of(fit.Z), 30, 1500, state.rho).sum()
+    expected += 0.5 * np.log(1500) * (1 if parameters.tied else 3)
+    assert fit.n_strengths == (1 if parameters.tied else 3)
+    if parameters.fields:
+        v, w = fit.spread, fit.statistics.variance
+        fields = np.square(fit.mean_field) / v + np.log1p(v * w)
+        expected += 0.5 * (np.log(1500) + fields.sum())
+    assert state.objective == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n_samples", "n_spins"), [(50, 200), (200, 200), (1600, 200)])
+def test_what_the_best_vector_gains_on_fair_spins(n_samples, n_spins):
+    rng = np.random.default_rng(0)
+    X = rng.choice(np.array([-1, 1], np.int8), size=(n_samples, n_spins))
+    G = X.T.astype(float) @ X
+    np.fill_diagonal(G, 0)
+    z = np.sign(np.concatenate([np.linalg.eigh(G)[1].T[-1:], rng.normal(size=(200, n_spins))]))
+    for _ in range(20):  # one spin after the other, which only goes uphill
+        for i in range(n_spins):
+            z[:, i] = np.where(z @ G[:, i] >= 0, 1, -1)
+    best = z[np.argmax(np.einsum("ki,ij,kj->k", z, G, z))]
+    _, fit = started(X, best[None], Parameters(True, False))
+    gained = (fit.L + X.size * np.log(2)) / n_spins
+    charged = noise_gain(n_samples / n_spins) / calibration.NOISE_CHARGED
+    assert gained == pytest.approx(charged, rel=0.15)
