@@ -6,7 +6,6 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery import calibration
 from dualtap.recovery import refit as refitting
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import stated
@@ -257,25 +256,41 @@ def test_patterns_that_explain_nothing_have_no_strength():
 # --- the description length ---
 
 
+def judge_of(n_samples, n_spins):
+    return Judge(as_spins(np.ones((n_samples, n_spins))))
+
+
 def test_costs_by_hand():
-    N, M = 20, 300
-    n = np.array([2.0, 5.0, 20.0])
+    N, judge = 20, judge_of(300, 20)
+    n = np.array([5.0, 8.0])
     which = gammaln(N + 1) - gammaln(n + 1) - gammaln(N - n + 1)
-    np.testing.assert_allclose(which[0], np.log(190))
+    np.testing.assert_allclose(which[0], np.log(15_504))
     code = which + n * np.log(2)
-    one, two = (pattern_costs(n, N, M, np.full(3, rho)) for rho in (1.0, 2.0))
-    np.testing.assert_allclose(one[:2], (code + np.log(N))[:2])
-    np.testing.assert_allclose(two[:2], (2 * code + np.log(N))[:2])
-    assert one[2] <= code[2] + np.log(N)
-    assert two[2] <= N * noise_gain(M / N) + np.log(N) + 1e-9
+    for rho in (1.5, 2.0):
+        costs = pattern_costs(n, np.full(2, rho), judge)
+        np.testing.assert_allclose(costs, rho * code + np.log(N))
+    # Two spins that determine each other are counted from both ends.
+    pair = pattern_costs(np.array([2.0]), np.ones(1), judge)
+    np.testing.assert_allclose(pair, 2 * (np.log(190) + 2 * np.log(2)) + np.log(N))
 
 
-def test_costs_rise_with_support_and_samples():
-    costs = pattern_costs(np.arange(1, 51), 100, 1000, np.ones(50))
+def test_a_vector_without_zeros_costs_what_the_best_gains_on_noise():
+    judge = judge_of(300, 20)
+    full, two = np.array([20.0]), np.full(1, 2.0)
+    gain = 20 * noise_gain(300 / 20)
+    unseen = pattern_costs(full, two, judge)[0] - np.log(20)
+    assert gain <= unseen <= 1.2 * gain
+    judge.n_seen = 1
+    assert pattern_costs(full, two, judge)[0] - np.log(20) < gain
+
+
+def test_costs_rise_with_support_and_evidence():
+    judge = judge_of(1000, 100)
+    costs = pattern_costs(np.arange(2.0, 51.0), np.full(49, 2.0), judge)
     assert (np.diff(costs) > 0).all()
     assert (np.diff([noise_gain(alpha) for alpha in np.geomspace(1e-3, 1e3, 20)]) > 0).all()
-    rho = np.linspace(1, 2, 9)
-    assert (np.diff(pattern_costs(np.full(9, 30), 100, 1000, rho)) > 0).all()
+    rho = np.linspace(1.1, 2, 9)
+    assert (np.diff(pattern_costs(np.full(9, 30.0), rho, judge)) > 0).all()
 
 
 def test_the_length_of_fair_spins_is_a_bit_each():
@@ -299,7 +314,7 @@ def test_the_length_of_a_model_by_hand(parameters):
     model, X = teacher()
     judge, fit = started(X, model.patterns, parameters)
     state = stated(judge, fit)
-    expected = -fit.L + pattern_costs(sizes_of(fit.Z), 30, 1500, state.rho).sum()
+    expected = -fit.L + pattern_costs(sizes_of(fit.Z), state.rho, judge).sum()
     expected += 0.5 * np.log(1500) * (1 if parameters.tied else 3)
     assert fit.n_strengths == (1 if parameters.tied else 3)
     if parameters.fields:
@@ -322,5 +337,4 @@ def test_what_the_best_vector_gains_on_fair_spins(n_samples, n_spins):
     best = z[np.argmax(np.einsum("ki,ij,kj->k", z, G, z))]
     _, fit = started(X, best[None], Parameters(True, False))
     gained = (fit.L + X.size * np.log(2)) / n_spins
-    charged = noise_gain(n_samples / n_spins) / calibration.NOISE_CHARGED
-    assert gained == pytest.approx(charged, rel=0.15)
+    assert gained == pytest.approx(noise_gain(n_samples / n_spins), rel=0.15)
