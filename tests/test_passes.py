@@ -147,7 +147,7 @@ def test_a_pass_unpacks_every_entry(name, X, packed, spy, monkeypatch):
 
 @pytest.mark.parametrize("weak", [False, True])
 def test_passes_over_some_of_the_samples_count_for_their_share(weak, packed, spy, monkeypatch):
-    monkeypatch.setattr("dualtap.recovery.joint._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr("dualtap.recovery.loop._ENOUGH_SAMPLES", 100)
     beta, n_samples = (0.7, 900) if weak else (2.0, 330)
     data = dt.HopfieldModel.random(150, 2, beta=beta, random_state=0)
     X = data.sample(n_samples, random_state=1)
@@ -297,8 +297,8 @@ def test_packed_samples_are_never_unpacked_whole(name, change, packed, monkeypat
     X = teacher().sample(300, random_state=1)
     monkeypatch.setattr(blocks, "_TILE", 64)
     monkeypatch.setattr(blocks, "_ENTRIES", 1)
-    monkeypatch.setattr("dualtap.recovery.temperature._ENOUGH_ENTRIES", 1)  # 256 samples
-    monkeypatch.setattr("dualtap.recovery.joint._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr("dualtap.recovery.calibration.JUDGED_ENTRIES", 1)  # 256 samples
+    monkeypatch.setattr("dualtap.recovery.loop._ENOUGH_SAMPLES", 100)
     spins = as_spins(change(X))
     spins.n_observed  # noqa: B018 (once, in pieces of another size)
     most, values, unpack = 0, [], PackedSpins._unpacked
