@@ -15,7 +15,9 @@ STEP = 1e-5
 def drawn(seed, missing=0.0, n_samples=7, n_spins=6, n_patterns=3):
     """Samples and a model with zeros, negative strengths and fields."""
     rng = np.random.default_rng(seed)
-    X = rng.choice([-1, 1], size=(n_samples, n_spins)) * (rng.random((n_samples, n_spins)) > missing)
+    X = rng.choice([-1, 1], size=(n_samples, n_spins)) * (
+        rng.random((n_samples, n_spins)) > missing
+    )
     X[0] = 1  # no spin is observed nowhere
     Z = rng.choice([-1, 0, 1], size=(n_patterns, n_spins), p=[0.35, 0.3, 0.35])
     g, b = 2 * rng.normal(size=n_patterns), 0.5 * rng.normal(size=n_spins)
@@ -87,7 +89,9 @@ def test_second_derivatives(case):
 
     big = 100  # times STEP: the passes are in single precision
     s = judge.statistics(Z, g, b)
-    H = -np.array([(slope(g + e) - slope(g - e)) / (2 * big * STEP) for e in big * STEP * np.eye(3)])
+    H = -np.array(
+        [(slope(g + e) - slope(g - e)) / (2 * big * STEP) for e in big * STEP * np.eye(3)]
+    )
     np.testing.assert_allclose(judge.curvature(Z, g, b), H, atol=5e-3)
     steps = big * STEP * np.eye(6)
     D = -np.array([(residual(b + e) - residual(b - e)) / (2 * big * STEP) for e in steps])
