@@ -49,7 +49,7 @@ def test_leaving_a_weak_pattern_out_costs_what_second_order_says():
         others = np.delete(np.arange(4), mu)
         without = fitted(judge, Z[others])
         predicted = fit.g[mu] ** 2 / (2 * K[mu, mu])
-        assert fit.L - without.L == pytest.approx(predicted, rel=0.05, abs=0.2)
+        assert pytest.approx(predicted, rel=0.05, abs=0.2) == fit.L - without.L
         moved = fit.g - K[:, mu] * fit.g[mu] / K[mu, mu]
         np.testing.assert_allclose(without.g, moved[others], atol=0.05)
 
@@ -121,7 +121,7 @@ def test_turned_bits_improve_a_model():
     Z[1, 3:6] = np.where(Z[1, 3:6] == 0, 1, -Z[1, 3:6])
     wrong = stated(judge, fitted(judge, Z))
     new = turned(judge, wrong)
-    repaired = (Z != model.patterns) & (new == model.patterns)
+    repaired = (model.patterns != Z) & (new == model.patterns)
     assert repaired.sum() >= 5
     assert np.count_nonzero(new != model.patterns) <= 8
     after = stated(judge, fitted(judge, new))
