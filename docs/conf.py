@@ -18,6 +18,7 @@ release = version = __version__
 
 extensions = [
     "drawn_math",
+    "measured",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",

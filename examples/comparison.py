@@ -1,8 +1,8 @@
-"""What the examples compare with, on equal terms: how well a spin is foretold from the others.
+"""What the examples compare with, on equal terms: how well a spin is predicted from the others.
 
 The mean log pseudo-likelihood per spin, log P(s_i | all other spins) over the observed entries, is
 exact for every model here, so that values of different models can be compared: -log 2 = -0.693 for
-fair coins, 0 for certainty. Spins are ±1, with 0 (or NaN) where an entry is missing.
+independent fair spins, 0 for certainty. Spins are ±1, with 0 (or NaN) where an entry is missing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Mixture:
 
 
 def mixture_of_groups(X: ArrayLike, labels: ArrayLike) -> Mixture:
-    """Return the mixture whose groups are given, each mean smoothed by one coin flip."""
+    """Return the mixture whose groups are given, each mean smoothed by one fair spin."""
     S, k = spins(X), np.unique(labels, return_inverse=True)[1]
     member = np.eye(k.max() + 1)[k]
     return _mixture(S, member)
@@ -95,7 +95,7 @@ def rbm_score(rbm: Any, X: ArrayLike) -> float:
 
     From the free energy F(v) = -b·v - Σ_h softplus(c_h + W_h·v), v in {0, 1}: P(v_i | rest) is
     the logistic function of F(v with bit i flipped) - F(v). The RBM's own ``score_samples`` flips
-    one random bit a sample and is not this number. It knows no missing entries: they are 1/2.
+    one random bit per sample and is not this number. It knows no missing entries: they are 1/2.
     """
     v = unit(X)
     W, b, c = rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_
@@ -285,7 +285,7 @@ def draw_results(figure: Any, results: list[Result]) -> None:
             right,
             [result.score - floor for result in results],
             [f"{result.score:.3f}" for result in results],
-            "held-out log likelihood of a spin",
+            "held-out log pseudo-likelihood per spin",
         ),
     ):
         bars = ax.barh(methods, np.nan_to_num(lengths), color=colours)

@@ -23,7 +23,9 @@ data = split(cells.X, cells.y, n_train=500, n_test=200)
 # %%
 # Patterns
 # --------
-# Nothing is told. Fields take how often each gene is seen, patterns what genes do together.
+# With default parameters. Fields explain how often each gene is seen, patterns what genes do
+# together. A gene that has nothing to do with a pattern is 0 in it, and patterns have strengths of
+# their own.
 
 model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
@@ -47,10 +49,10 @@ for column in overlap.T:
 # %%
 # Compared
 # --------
-# The RBM has as many hidden units as there are patterns; k-means and the mixture are told that
-# there are ten types. The ten types are not ten clusters: kinds of T cells differ little, and no
-# method here finds them all. Groups in which genes are independent describe these cells better than
-# patterns do, and a mixture of them is the best of all at foretelling a gene.
+# The RBM has as many hidden units as there are patterns; k-means and the mixture are given the
+# number of types, ten. The ten types are not ten clusters: kinds of T cells differ little, and no
+# method here finds them all. The score says how well a gene is predicted from the other genes of
+# its cell.
 
 results = [
     ours("HopfieldPatterns", model, data),

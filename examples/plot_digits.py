@@ -5,7 +5,7 @@ Handwritten digits
 1797 digits of 8×8 pixels, each +1 or -1. Pixels have means of their own: the border is empty, the
 middle mostly full. And digits are no samples of a Hopfield model. So this is a test of what
 patterns are worth where the theory behind them does not hold: what do they look like, how well do
-they foretell a pixel from the others, and do they find the ten classes?
+they predict a pixel from the others, and do they find the ten classes?
 """
 
 import matplotlib.pyplot as plt
@@ -34,19 +34,20 @@ data = split(digits.X, digits.y, n_train=1300, n_test=497)
 # %%
 # Patterns
 # --------
-# Nothing is told. Fields take the means of the pixels, and there are as many patterns as pay for
-# themselves: one more would cost more words than it saves in describing the samples.
+# With default parameters. Fields explain the means of the pixels, and the number of patterns is the
+# one that minimises the description length of data and model. Every pattern has a strength of its
+# own, and pixels that have nothing to do with it are 0.
 
 model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
 
 # %%
-# Patterns are not one prototype a class. Each is a way to deviate from the mean digit, to one side
-# or the other, and deviations add up: a digit mixes several of them. The first row of the figure
-# shows ten. White pixels are those whose sign the data leave open; at the border, where all samples
-# are empty, nothing can be known. The second row puts one digit together that the fit has not seen:
-# the digit, the mean, and the mean with the 1, 2, 4, 8 and all patterns that it leans on most.
-# Every pixel is foretold from the 63 others; it has no say in its own value.
+# Patterns are not one prototype per class. Each is a way to deviate from the mean digit, to one
+# side or the other, and deviations add up: a digit mixes several of them. The first row of the
+# figure shows up to ten. White pixels take no part, or have a sign that the data leave open. The
+# second row puts one digit together that the fit has not seen: the digit, the mean, and the mean
+# with the 1, 2, 4, 8 and all patterns that it leans on most. Every pixel is predicted from the 63
+# others; its own value is not used.
 
 three = data.X_test[np.flatnonzero(data.y_test == 3)[1]]
 steps = put_together(model, data.X, three, [0, 1, 2, 4, 8, model.n_patterns_])
@@ -64,10 +65,10 @@ state = 2 * nearest.label + (nearest.sign > 0)
 # %%
 # Compared
 # --------
-# All see the same 1300 digits and are judged on the others. k-means and the mixture are told that
-# there are ten classes, the RBM has as many hidden units as there are patterns. ``HopfieldRBM``, of
-# this package too, has weights that are not bound to be ±1. k-means is read as a mixture: within a
-# cluster, pixels are independent.
+# All see the same 1300 digits and are judged on the others. k-means and the mixture are given the
+# number of classes, ten; the RBM has as many hidden units as there are patterns. ``HopfieldRBM``,
+# of this package too, has weights that are not bound to be ±1. k-means is read as a mixture: within
+# a cluster, pixels are independent.
 
 rbm = dt.HopfieldRBM(20, hidden="binary", fields=True, random_state=0).fit(data.X)
 results = [
@@ -79,21 +80,19 @@ results = [
 print(as_table(results))
 
 # %%
-# Patterns foretell pixels far better than the means alone, but here less well than others do: 1300
-# samples of 64 pixels are enough to learn a real number for every weight, and a pattern has one
-# bit. Fitted to 100 digits, patterns are ahead of an RBM and of a mixture with as many groups, and
-# just behind ten groups (``python -m benchmarks real``). On :doc:`pictures of more pixels
-# <plot_mnist>` they are ahead of all.
+# A pattern says of every pixel only whether it takes part and on which side; an RBM has a real
+# number in its place. How the two compare depends on the number of samples and of pixels:
+# ``python -m benchmarks real`` measures it on ten data sets, over several splits.
 #
-# To find the classes, k-means on the pixels is better and simpler. Digits are ten clusters,
-# roughly: that is what k-means and a mixture look for, and they are told the number. Overlaps with
-# a few ±1 patterns have lost some of what tells the classes apart.
+# To find the classes, k-means on the pixels is simpler. Digits are ten clusters, roughly: that is
+# what k-means and a mixture look for, and they are given the number.
 
 figure = plt.figure(figsize=(8, 9.5), layout="constrained")
 above, middle, below = figure.subfigures(3, 1, height_ratios=[1.1, 1.2, 1])
 axes = above.subplots(3, 1)
 patterns = towards_samples(model, data.X)
-draw_pictures(axes[0], patterns, digits.shape, f"patterns, ten of {model.n_patterns_}")
+heading = f"patterns, {min(10, len(patterns))} of {len(patterns)}"
+draw_pictures(axes[0], patterns, digits.shape, heading)
 draw_pictures(
     axes[1], [three, *steps], digits.shape, "a digit; the mean; with 1, 2, 4, 8, all patterns"
 )

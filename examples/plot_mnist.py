@@ -3,8 +3,8 @@ MNIST
 =====
 
 Digits again, now 28×28 pixels: twelve times as many spins, and fewer samples than spins. Most
-pixels are nearly always empty. Here patterns foretell pixels better than all that they are compared
-with, and say little about the classes.
+pixels are nearly always empty. How well do patterns predict a pixel from the others, and what do
+they say about the classes?
 """
 
 import matplotlib.pyplot as plt
@@ -31,9 +31,8 @@ data = split(mnist.X, mnist.y, n_train=600, n_test=200)
 # %%
 # Patterns
 # --------
-# Nothing is told. Hundreds of directions stand out of noise, but handwriting is not made of a few
-# patterns, and no law of noise ends its spectrum. So patterns are added as long as they pay for
-# themselves. More samples can pay for more of them.
+# With default parameters. Handwriting is not made of a few patterns; their number is the one that
+# minimises the description length of data and model. More samples support more of them.
 
 model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
@@ -42,8 +41,7 @@ print(model.summary())
 # How a digit is put together
 # ---------------------------
 # Three digits that the fit has not seen: the digit, the mean of all, and the mean with the 1, 2, 4,
-# 8, 16 and all patterns that the digit leans on most. Every pixel is foretold from all the others.
-# A few patterns say where the ink is, the rest sharpen it; some digits, as this 3, stay blurred.
+# 8, 16 and all patterns that the digit leans on most. Every pixel is predicted from all the others.
 
 shown = [np.flatnonzero(data.y_test == digit)[0] for digit in (0, 3, 7)]
 counts = [0, 1, 2, 4, 8, 16, model.n_patterns_]
@@ -57,23 +55,23 @@ rows = [
 # --------
 # All see the same 600 digits and are judged on 200 others. The RBM has as many hidden units as
 # there are patterns, and the better of two learning rates on a fifth of the digits; k-means and the
-# mixture are told that there are ten classes.
+# mixture are given the number of classes, ten.
 
 results = [ours("HopfieldPatterns", model, data), *others(data, model.n_patterns_, (0.1, 0.2))]
 print(as_table(results))
 
 # %%
-# Patterns foretell pixels best. Their entries are bits, which few samples determine; the real
-# weights of an RBM take more samples. And deviations from the mean add up, as strokes do and groups
-# cannot. To find the classes, patterns are the wrong tool: they describe where strokes run, slant
-# and thickness included, and that is most of how pictures differ. k-means and a mixture do better,
-# though none does well.
+# The entries of patterns are -1, 0 or +1, which few samples determine; the real weights of an RBM
+# take more samples. Deviations from the mean add up, as strokes do and groups cannot. To find the
+# classes, patterns are the wrong tool: they describe where strokes run, slant and thickness
+# included, and that is most of how pictures differ.
 
 figure = plt.figure(figsize=(8, 10), layout="constrained")
 above, middle, below = figure.subfigures(3, 1, height_ratios=[1.7, 1.2, 0.9])
 axes = above.subplots(4, 1)
 patterns = towards_samples(model, data.X)
-draw_pictures(axes[0], patterns, mnist.shape, f"patterns, ten of {model.n_patterns_}")
+heading = f"patterns, {min(10, len(patterns))} of {len(patterns)}"
+draw_pictures(axes[0], patterns, mnist.shape, heading)
 title = "a digit; the mean; with 1, 2, 4, 8, 16, all patterns"
 for ax, row, text in zip(axes[1:], rows, (title, "", ""), strict=True):
     draw_pictures(ax, row, mnist.shape, text)

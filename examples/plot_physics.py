@@ -29,13 +29,13 @@ PHASES = {
 # ----------
 # Near a pattern, a sample has the overlap m with it that replica theory gives. Ten times as many
 # samples as patterns are ten votes on every bit, and the majority of them is right as often as that
-# of ten coins of bias m; a student that knows the couplings as well may do a little better. In the
-# paramagnet the best that any student can do is known for a single pattern and many spins. For
-# mixtures no limit is known.
+# of ten independent spins of mean m; a student that knows the couplings as well may do a little
+# better. In the paramagnet the best that any student can do is known for a single pattern and many
+# spins. For mixtures no limit is known.
 
 
 def limit(beta, n_samples):
-    """Return the mean overlap of the best signs with the truth, NaN where nobody knows it."""
+    """Return the mean overlap of the best signs with the truth, NaN where it is not known."""
     if beta < 1:
         return paramagnetic_limit(beta, n_samples / N).sign
     if beta < 1.5:
@@ -61,7 +61,7 @@ def found_by(method, X):
     """Return the ±1 patterns that a method finds."""
     if method == "HopfieldPatterns, blind":
         return dt.HopfieldPatterns(random_state=0).fit(X).patterns_
-    if method == "k-means, told P":
+    if method == "k-means, given P":
         centres = KMeans(P, n_init=3, random_state=0).fit(X.astype(float)).cluster_centers_
     else:
         centres = fit_rbm(X, P).components_
@@ -70,8 +70,8 @@ def found_by(method, X):
 
 STYLES = {
     "HopfieldPatterns, blind": "o-C3",
-    "k-means, told P": "s-C0",
-    "BernoulliRBM, told P": "^-C2",
+    "k-means, given P": "s-C0",
+    "BernoulliRBM, given P": "^-C2",
 }
 
 # %%

@@ -2,8 +2,8 @@
 Votes with absences
 ===================
 
-435 members of a parliament, 16 votes, yes or no or absent. Who votes with whom? Nothing is filled
-in: a vote that was not cast says nothing, and is left out of every sum.
+435 members of a parliament, 16 votes, yes or no or absent. Who votes with whom? Votes that were not
+cast are never scored.
 
 The parliament is invented, in the manner of a well-known table of the American congress: two
 parties, inside which members vote independently. So the right answer is known.
@@ -32,8 +32,9 @@ axis = dt.HopfieldPatterns(n_patterns=1, random_state=0).fit(data.X)
 side = axis.assign(data.X_test).sign
 
 # %%
-# Told nothing, the number of patterns is that of the directions that stand out of noise. Votes on
-# which all agree, or in which one party is more of one mind than the other, make a second one.
+# With default parameters, the number of patterns is the one that minimises the description length.
+# Votes on which all agree need no pattern: the fields explain them. One party that is more of one
+# mind than the other makes a further pattern, with a strength of its own.
 
 blind = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(blind.summary())
@@ -41,7 +42,7 @@ print(blind.summary())
 # %%
 # Compared
 # --------
-# Members that no fit has seen: are their parties found, and how well is a vote foretold from the
+# Members that no fit has seen: are their parties found, and how well is a vote predicted from the
 # member's other votes? Others are given the number of parties; those that know no missing entries
 # get the middle value for them.
 
@@ -53,15 +54,13 @@ results = [
 print(as_table(results))
 
 # %%
-# All find the parties. By the sign of the one overlap a few members land on the wrong side, because
-# votes on which everybody agrees count as well; taken after the mean vote is removed, the sign is
-# right for all of them. A mixture of two parties is what the data were drawn from, and foretells
-# votes best. What a pattern gives is the line of conflict, and each member's place on it.
+# A mixture of two parties is what the data were drawn from. What a pattern gives is the line of
+# conflict, and each member's place on it. A vote in the middle of the left panel takes no part.
 
 figure = plt.figure(figsize=(8, 7), layout="constrained")
 above, below = figure.subfigures(2, 1, height_ratios=[1.5, 1])
 left, right = above.subplots(1, 2, width_ratios=[1.4, 1])
-turn = np.sign(axis.magnetizations_[0, 0])
+turn = 1 if axis.magnetizations_[0].sum() >= 0 else -1
 line = turn * axis.magnetizations_[0]
 order = np.argsort(votes.teacher.means[1] - votes.teacher.means[0], kind="stable")
 for mean, party, colour in zip(

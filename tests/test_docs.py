@@ -188,3 +188,16 @@ def test_formulas_are_drawn_or_refused(monkeypatch):
     assert 'aria-label="a &lt; b"' in drawn("a < b", inline=True)
     with pytest.raises(ValueError, match="unheardof cannot be drawn"):
         drawn(r"x + \unheardof", inline=False)
+
+
+def test_tables_that_were_not_measured_are_named(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    with_tables = importlib.import_module("measured").with_tables
+    (tmp_path / "there.md").write_text("# Table\n")
+    page = "# Page\n\n```{measured} there\n```\n\n```{measured} gone\n:heading-offset: 3\n```\n"
+    assert with_tables(page, tmp_path) == (
+        "# Page\n\n```{include} ../benchmarks/results/there.md\n:heading-offset: 2\n```\n\n"
+        "`benchmarks/results/gone.md` is not part of this build.\n"
+    )
+    names = re.findall(r"^```\{measured\} (\S+)$", (DOCS / "benchmarks.md").read_text(), flags=re.M)
+    assert {"recovery", "general", "nulls", "real", "fits", "sensitivity"} <= set(names)

@@ -13,6 +13,7 @@ from dualtap.plots import (
     learning_figure,
     plot_learning,
     plot_overlaps,
+    plot_path,
     plot_patterns,
     plot_progress,
     plot_singular_values,
@@ -113,7 +114,7 @@ def test_spectrum_tells_patterns_from_noise(found):
     np.testing.assert_allclose(_bars(ax, "the rest"), found.spectrum_[4:40])
     edge, last = ax.get_lines()
     assert set(edge.get_ydata()) == {1}
-    assert edge.get_label() == "edge of noise"
+    assert edge.get_label() == "noise edge"
     assert set(last.get_xdata()) == {4.5}
 
 
@@ -144,7 +145,9 @@ def test_picture_of_nothing_says_so(nothing, teacher, tmp_path):
     figure.savefig(tmp_path / "picture.png")
 
 
-def test_every_plot_makes_a_figure_of_its_own_that_a_notebook_shows(found, teacher, trained):
+def test_every_plot_makes_a_figure_of_its_own_that_a_notebook_shows(
+    found, teacher, trained, general
+):
     rounds = dt.DualTAP(beta=2.0, n_steps=6, random_state=0)
     rounds.fit(teacher.sample(60, random_state=1))
     draw = [
@@ -153,6 +156,7 @@ def test_every_plot_makes_a_figure_of_its_own_that_a_notebook_shows(found, teach
         lambda **ax: plot_spectrum(found, **ax),
         lambda **ax: plot_patterns(found, **ax),
         lambda **ax: plot_patterns(found, shape=(15, 20), **ax),
+        lambda **ax: plot_path(general, **ax),
         lambda **ax: plot_learning(trained[0], **ax),
         lambda **ax: plot_singular_values(trained[0], **ax),
     ]
@@ -168,7 +172,8 @@ def test_every_plot_makes_a_figure_of_its_own_that_a_notebook_shows(found, teach
 def test_patterns_are_rows(found):
     ax = plot_patterns(found, ax=_axes())
     np.testing.assert_array_equal(ax.images[0].get_array(), found.magnetizations_)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("spin", "pattern")
+    assert ax.get_xlabel() == "spin"
+    assert ax.get_ylabel().startswith("pattern")
 
 
 def test_named_spins_are_named(teacher):
@@ -196,6 +201,73 @@ def test_patterns_are_pictures(found, shape):
 def test_patterns_of_an_rbm_have_no_shares(trained):
     ax = plot_patterns(trained[0], shape=(10, 20), ax=_axes())
     assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+
+
+@pytest.fixture(scope="module")
+def general():
+    """A model with zeros, strengths of both signs and a path, put together by hand."""
+    rng = np.random.default_rng(0)
+    model = dt.HopfieldPatterns()
+    model.patterns_ = rng.choice(np.array([-1, 0, 1], dtype=np.int8), size=(3, 24))
+    model.magnetizations_ = (0.9 * model.patterns_).astype(np.float32)
+    model.strengths_ = np.array([2.0, 1.25, -3.0])
+    model.weights_ = np.array([0.5, 0.3, 0.2])
+    model.labels_ = np.zeros(10, dtype=np.int64)
+    model.n_features_in_ = 24
+    model.path_ = {
+        "n_patterns": np.arange(5),
+        "objective": np.array([900.0, 800.0, 750.0, 740.0, 745.0]),
+        "held_out": np.array([-0.69, -0.6, -0.55, -0.54, -0.54]),
+    }
+    return model
+
+
+def test_spins_that_take_no_part_are_grey(general):
+    zeros = general.patterns_ == 0
+    ax = plot_patterns(general, ax=_axes())
+    values, cover = ax.images
+    np.testing.assert_array_equal(values.get_array(), general.magnetizations_)
+    np.testing.assert_array_equal(~cover.get_array().mask, zeros)
+    assert len({tuple(rgb) for rgb in cover.to_rgba(cover.get_array())[zeros]}) == 1
+    assert [text.get_text() for text in ax.get_legend().texts] == ["takes no part"]
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == ["0 (g = 2)", "1 (g = 1.2)", "2 (g = -3, repulsive)"]
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_repulsive_patterns_are_marked_below_their_pictures(general):
+    ax = plot_patterns(general, shape=(4, 6), ax=_axes())
+    assert [text.get_text() for text in ax.texts] == ["0 · 50%", "1 · 30%", "2 · 20%, repulsive"]
+    canvas, cover = (image.get_array() for image in ax.images)
+    first = ~cover.mask[:4, :6]
+    np.testing.assert_array_equal(first.ravel(), general.patterns_[0] == 0)
+    assert (~cover.mask).sum() == (general.patterns_ == 0).sum()
+    assert canvas.mask[~cover.mask].sum() == 0  # gaps between pictures stay white
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_a_path_has_the_score_over_the_number_of_patterns(general):
+    ax = plot_path(general, _axes())
+    length, chosen = ax.get_lines()
+    np.testing.assert_array_equal(length.get_ydata(), general.path_["objective"])
+    assert set(chosen.get_xdata()) == {3}
+    (twin,) = (other for other in ax.figure.axes if other is not ax)
+    (score,) = twin.get_lines()
+    np.testing.assert_array_equal(score.get_ydata(), general.path_["held_out"])
+    names = [text.get_text() for text in ax.get_legend().texts]
+    assert names == ["description length", "held-out score"]
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_a_path_without_held_out_scores_or_without_anything(general):
+    model = dt.HopfieldPatterns()
+    model.patterns_ = general.patterns_
+    model.path_ = general.path_ | {"held_out": np.full(5, np.nan)}
+    assert len(plot_path(model, _axes()).figure.axes) == 1
+    model.path_ = None
+    with pytest.raises(ValueError, match="path_ of the model is None"):
+        plot_path(model, _axes())
+    assert not plt.get_fignums()
 
 
 def test_pictures_of_the_wrong_shape(found):

@@ -131,8 +131,7 @@ def test_options_reach_the_estimator(run, small):
     expected = dt.HopfieldRBM(6, random_state=9).fit(read_samples(small).spins.values)
     np.testing.assert_array_equal(model.components_, expected.components_)
     _, out, _ = run("show", "model.npz")
-    assert re.search(r"beta +3\n", out)
-    assert re.search(r"beta was given +yes\n", out)
+    assert re.search(r"beta +3 \(given\)\n", out)
 
 
 def test_without_a_teacher_there_is_no_error_of_couplings(run, small):

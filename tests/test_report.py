@@ -23,7 +23,7 @@ from dualtap.report.contents import contents
 from dualtap.report.encode import quantised, script_json
 from dualtap.report.labels import label_table
 from dualtap.report.material import checked
-from dualtap.report.words import headline, lead
+from dualtap.report.words import headline, lead, tiles
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 CHROMIUM_OPTIONS = [
@@ -82,13 +82,49 @@ def large():
     model.weights_ = np.full(50, 0.02)
     model.fields_ = np.zeros(100_000)
     model.strengths_, model.reason_ = np.full(50, 2.0), "made by hand"
+    model.trace_, model.path_, model.means_ = [], None, np.zeros(100_000)
     model._median_overlap = 0.5
     X = model.patterns_[model.labels_] * rng.choice([-1, 1, 1, 1], (100, 100_000)).astype(np.int8)
     return model, X
 
 
+TRACE = [
+    {"step": k, "move": move, "source": HOSTILE, "n_patterns": n}
+    | {"objective": length, "gain": gain, "accepted": gain > 0}
+    for k, (move, n, length, gain) in enumerate(
+        [("add", 2, 900.0, 99.5), ("add", 3, 850.0, 50.0), ("add", 4, 853.0, -3.0)]
+    )
+]
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, digits, taught, votes, rbm, coins, large):
+def general():
+    """Zeros, strengths of both signs, a trace and a path, put together by hand."""
+    rng = np.random.default_rng(0)
+    model = dt.HopfieldPatterns()
+    model.n_features_in_ = 64
+    model.patterns_ = rng.choice(np.array([-1, 0, 0, 1], dtype=np.int8), size=(3, 64))
+    model.patterns_[1] = 0
+    model.patterns_[1, :3] = 1, -1, 1
+    model.magnetizations_ = (rng.uniform(0.5, 1, (3, 64)) * model.patterns_).astype(np.float32)
+    X = rng.choice(np.array([-1, 1], dtype=np.int8), size=(40, 64))
+    model.labels_ = np.arange(40) % 3
+    model.weights_ = np.array([14, 13, 13]) / 40
+    model.fields_ = rng.normal(size=64)
+    model.means_ = np.tanh(model.fields_)
+    model.strengths_, model.reason_ = np.array([2.0, 20.0, -4.0]), "made by hand"
+    model._median_overlap, model._typical_overlaps = 0.5, np.full(3, 0.5)
+    model.trace_ = TRACE
+    model.path_ = {
+        "n_patterns": np.arange(4),
+        "objective": np.array([1100.0, 999.5, 900.0, 850.0]),
+        "held_out": np.array([-0.68, -0.6, np.nan, -0.5]),
+    }
+    return model, X
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, digits, taught, votes, rbm, coins, large, general):
     """Write every kind of page once."""
     folder = tmp_path_factory.mktemp("pages")
     names = [HOSTILE, "<b>bold</b>", "a & b", *(f"vote {i}" for i in range(13))]
@@ -112,6 +148,8 @@ def pages(tmp_path_factory, digits, taught, votes, rbm, coins, large):
         "deflation": (deflated, {"spins": rbm[1]}),
         "nothing": (coins[0], {"spins": coins[1]}),
         "bare": (taught[0], {}),
+        "general": (general[0], {"spins": general[1]}),
+        "images": (general[0], {"spins": general[1], "shape": (8, 8)}),
         "large": (
             large[0],
             {"spins": large[1], "shape": (250, 400), "names": [f"x{i}" for i in range(100_000)]},
@@ -131,10 +169,13 @@ def test_numbers_are_those_of_the_estimator(digits):
     labels = model.predict(X)
     assert [p["count"] for p in shown["patterns"]] == np.bincount(labels, minlength=8).tolist()
     np.testing.assert_allclose([p["share"] for p in shown["patterns"]], model.weights_)
-    sure = np.abs(model.magnetizations_)
-    np.testing.assert_allclose([p["confidence"] for p in shown["patterns"]], sure.mean(axis=1))
-    assert [p["unsure"] for p in shown["patterns"]] == (sure < 0.8).sum(axis=1).tolist()
-    assert shown["confidence"]["counts"].sum() == sure.size
+    size, part = np.abs(model.magnetizations_), model.patterns_ != 0
+    sure = [m[of] for m, of in zip(size, part, strict=True)]
+    np.testing.assert_allclose(
+        [p["confidence"] for p in shown["patterns"]], list(map(np.mean, sure))
+    )
+    assert [p["unsure"] for p in shown["patterns"]] == [(m < 0.8).sum() for m in sure]
+    assert shown["confidence"]["counts"].sum() == part.sum()
     assert shown["likelihood"]["model"] == model.score(X)
     rows = shown["samples"]["rows"]
     np.testing.assert_allclose(shown["samples"]["overlaps"].T, model.transform(X)[rows], atol=0.006)
@@ -279,6 +320,36 @@ def test_charts_are_drawn_for_what_is_known(rbm, taught, coins):
         *("overlaps", "sizes", "best", "likelihood", "learning", "singular")
     }
     assert keys(*coins) == {"likelihood", "spectrum"}
+
+
+def test_strengths_zeros_steps_and_path_are_shown(general):
+    model, X = general
+    shown = contents(checked(model, X))
+    cards = shown["patterns"]
+    assert [card["strength"] for card in cards] == [2.0, 20.0, -4.0]
+    assert [card["n_part"] for card in cards] == np.count_nonzero(model.patterns_, 1).tolist()
+    assert set(cards[1]["top"]) == {0, 1, 2}
+    assert shown["trace"] == TRACE
+    assert shown["path"]["held_out"] == [-0.68, -0.6, None, -0.5]
+    drawn = {chart.key: chart.figure for chart in charts(shown)}
+    assert drawn["strengths"]["data"][0]["marker"]["color"] == ["$accent", "$accent", "$minus"]
+    length, score = drawn["path"]["data"]
+    assert length["y"] == [1100.0, 999.5, 900.0, 850.0]
+    assert score["yaxis"] == "y2"
+    values = {fact.name: fact.value for fact in tiles(shown)}
+    assert values["strengths"] == "−4 to 20"
+
+
+def test_steps_beyond_two_hundred_are_left_out_and_it_is_said(general, monkeypatch):
+    monkeypatch.setattr("dualtap.report.contents._MOST_STEPS", 2)
+    shown = contents(checked(general[0]))
+    assert len(shown["trace"]) == 2
+    assert "The first 2 of 3 steps of the search are shown." in shown["notes"]
+
+
+def test_spins_that_take_no_part_have_a_number_of_their_own():
+    stored = base64.b64decode(quantised(np.array([0.0, np.nan, -1.0])))
+    assert np.frombuffer(stored, dtype=np.int8).tolist() == [0, -128, -100]
 
 
 @given(st.text(), st.floats())
@@ -433,7 +504,7 @@ def _only_local(url, wrong):
 
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-NAMES = ["digits", "taught", "votes", "rbm", "deflation", "nothing", "bare", "large"]
+NAMES = ["digits", "taught", "votes", "rbm", "deflation", "nothing", "bare", "general", "large"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -521,8 +592,9 @@ def test_cards_can_be_sorted(visit, digits):
         return [int(card.get_attribute("data-pattern")) for card in cards]
 
     page.locator("[data-sort=confidence]").click()
-    sure = np.abs(model.magnetizations_).mean(axis=1)[order()]
-    assert (np.diff(sure) <= 0).all()
+    part = model.patterns_ != 0
+    sure = np.abs(model.magnetizations_).sum(axis=1) / part.sum(axis=1)
+    assert (np.diff(sure[order()]) <= 1e-6).all()
     assert page.locator("[data-sort=confidence]").get_attribute("aria-pressed") == "true"
     page.locator("[data-sort=share]").press("Enter")
     assert (np.diff(model.weights_[order()]) <= 0).all()
@@ -653,6 +725,52 @@ def test_when_nothing_is_found_the_page_says_why(visit, coins):
     assert coins[0].reason_[1:] in page.locator(".lead").inner_text()
     assert page.locator("#patterns").count() == 0
     assert page.locator("[data-chart=spectrum] .point").count() > 10
+
+
+def test_the_page_marks_repulsive_patterns_and_names_their_spins(visit, general):
+    model = general[0]
+    page = visit("general", **PHONE)
+    cards = page.locator(".card")
+    assert cards.locator(".badge").all_inner_texts() == ["repulsive"]
+    assert cards.nth(2).locator(".badge").count() == 1
+    assert "−4 strength, repulsive" in cards.nth(2).inner_text()
+    assert "3 of 64 spins" in cards.nth(1).inner_text()
+    assert cards.nth(1).locator(".row").count() == 3  # no spin that takes no part
+    assert page.locator(".legend").inner_text().endswith("takes no part")
+    page.locator("[data-sort=n_part]").click()
+    sizes = np.count_nonzero(model.patterns_, axis=1)
+    order = [int(card.get_attribute("data-pattern")) for card in cards.all()]
+    assert (np.diff(sizes[order]) <= 0).all()
+    page.locator("[data-sort=order]").click()
+    cards.nth(1).click()
+    rows = page.locator(".spins tbody tr")
+    assert page.locator(".spins tbody tr.absent").count() == 61
+    assert "no part" not in rows.nth(2).inner_text()
+    assert "no part" in rows.nth(3).inner_text()
+
+
+def test_pixels_that_take_no_part_have_a_neutral_colour(visit, general):
+    page = visit("images")
+    pixels = page.evaluate(
+        "[...document.querySelector('.card canvas').getContext('2d').getImageData(0,0,8,8).data]"
+    )
+    colour = np.reshape(pixels, (64, 4))[:, :3]
+    zeros = general[0].patterns_[0] == 0
+    neutral = np.unique(colour[zeros], axis=0)
+    assert len(neutral) == 1
+    assert not (colour[~zeros] == neutral).all(axis=1).any()
+
+
+def test_the_page_has_the_steps_of_the_search(visit):
+    page = visit("general", **PHONE)
+    rows = page.locator("#search tbody tr")
+    assert rows.count() == 3
+    assert rows.nth(0).locator("td").all_inner_texts() == [
+        *("add", HOSTILE, "2", "900.0", "99.5", "yes")
+    ]
+    assert rows.nth(2).locator("td").all_inner_texts()[-2:] == ["−3.0", "no"]
+    assert page.locator("[data-chart=path] .scatterlayer .trace").count() == 2
+    assert page.locator("[data-chart=strengths] .point").count() == 3
 
 
 def test_an_rbm_shows_its_learning(visit, rbm):

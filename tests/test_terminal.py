@@ -59,14 +59,14 @@ def test_long_values_are_folded_beside_their_name_on_a_terminal(capsys, monkeypa
     assert all(line.startswith(" " * 7 + "word") for line in lines[2:])
 
 
-def test_spectrum_is_drawn_through_the_edge_of_noise(capsys):
+def test_spectrum_is_drawn_through_the_noise_edge(capsys):
     values = [2.0, 1.5, *([0.5] * 38)]
     print_result({"n_patterns": 2, "spectrum": values}, "Two")
     *_, header, first, second, third, fourth, fifth, sixth, seventh = (
         line.rstrip() for line in capsys.readouterr().out.splitlines()
     )
     edge = header.index("│")
-    assert header == f"{'spectrum':<{edge}}│ edge of noise"
+    assert header == f"{'spectrum':<{edge}}│ noise edge"
     assert first == f"{'2.000':<{edge - 20}}{'█' * 20}│{'█' * 20}"
     assert second == f"{'1.500':<{edge - 20}}{'█' * 20}│{'█' * 10}"
     for line in (third, fourth, fifth, sixth, seventh):  # five of noise, not all 38
@@ -110,6 +110,64 @@ def test_bars_only_on_a_terminal(tmp_path, terminal):
     assert b"100/100" in seen
 
 
+TRACE = [
+    {"step": k, "move": "add", "source": "residuals", "n_patterns": k + 1}
+    | {"objective": 900.0 - k, "gain": 1.0 if k < 3 else -2.0, "accepted": k < 3}
+    for k in range(40)
+]
+
+
+def test_what_was_tried_and_what_it_gained(capsys):
+    print_result({"n_patterns": 3, "trace": TRACE[:4]}, "Three")
+    *_, header, first, _, third, last = capsys.readouterr().out.splitlines()
+    titles = ["step", "move", "source", "patterns", "description length", "gain (nats)"]
+    assert re.split("  +", header.strip()) == titles
+    assert first.split() == ["0", "add", "residuals", "1", "900.0", "1.0", "accepted"]
+    assert third.endswith("accepted")
+    assert last.split()[-2:] == ["-2.0", "rejected"]
+    print_result({"n_patterns": 3, "trace": TRACE}, "Three")
+    out = capsys.readouterr().out
+    assert "12 of 40 steps" in out
+    assert out.count("accepted") == 3
+    assert out.count("rejected") == 9
+
+
+def test_every_accepted_step_is_shown(capsys):
+    trace = [step | {"accepted": step["step"] % 2 == 0} for step in TRACE]
+    print_result({"n_patterns": 3, "trace": trace}, "Three")
+    out = capsys.readouterr().out
+    assert out.count("accepted") == 20
+    assert "rejected" not in out
+
+
+def test_the_score_over_the_number_of_patterns(capsys):
+    path = {
+        "n_patterns": [0, 1, 2],
+        "objective": [99.5, 80.0, 81.0],
+        "held_out": [-0.7, -0.5, None],
+    }
+    print_result({"n_patterns": 1, "path": path}, "One")
+    *_, header, first, second, third = capsys.readouterr().out.splitlines()
+    assert re.split("  +", header.strip()) == ["patterns", "description length", "held-out score"]
+    assert first.split() == ["0", "99.5", "-0.7000"]
+    assert second.split() == ["1", "80.0", "-0.5000", "←", "chosen"]
+    assert third.split() == ["2", "81.0"]
+
+
+def test_strengths_and_repulsive_patterns(capsys):
+    result = {"n_patterns": 3, "beta": None, "beta_was_given": False, "weights": [0.6, 0.2, 0.2]}
+    print_result(result | {"strengths": [2.0, 1.0, -3.5], "support": [9, 4, 2]}, "Three")
+    out = capsys.readouterr().out
+    assert re.search(r"beta +none: strengths -3.5 to 2\n", out)
+    assert re.search(r"pattern +share of samples +strength +spins", out)
+    assert re.search(r"2 +20.0% +-3.5 +2 +repulsive", out)
+    assert out.count("repulsive") == 1
+    print_result(result | {"beta": 1.5, "strengths": [1.5] * 3}, "Three")
+    out = capsys.readouterr().out
+    assert re.search(r"beta +1.5 \(fitted\)\n", out)
+    assert "strength" not in out
+
+
 PICTURE = ["+++-", "+--+", "+-?+"]  # ? is unsure
 PICTURE_LINES = ["█▀▀▄", "▀ ░▀"]
 
@@ -133,6 +191,14 @@ def test_two_pixels_a_character():
         "▒▒",
         "░▒",
     ]
+
+
+def test_a_dot_is_a_spin_that_takes_no_part():
+    m = np.array([[1, np.nan, np.nan, np.nan], [1, 1, -1, np.nan], [np.nan, 0.1, 1, -1]])
+    assert _printed(m.reshape(1, -1), (3, 4))[:-1] == ["█▄··", "·░▀"]
+    wide = np.full((2, 60), np.nan)
+    wide[:, :20] = 1
+    assert _printed(wide.reshape(1, -1), (2, 60), width=20)[:-1] == ["▀" * 7 + "·" * 13]
 
 
 def test_pictures_stand_side_by_side_as_far_as_the_width_goes():

@@ -34,6 +34,8 @@ def _describe_patterns(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         "beta_was_given": getattr(model, "beta", None) is not None,
         "reason": model.reason_,
     }
+    if (model.strengths_ < 0).any():
+        result["n_repulsive"] = int((model.strengths_ < 0).sum())
     if model.n_patterns_:
         result["samples_per_pattern"] = model._samples_per_pattern()
         if not np.isnan(model._median_overlap):  # as in an old file
@@ -54,6 +56,27 @@ def _describe_patterns(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         result["certain_spins"] = certain_spins(model.magnetizations_, model.feature_names_in_)
     if hasattr(model, "spectrum_"):
         result["spectrum"] = model.spectrum_[:_LEADING].tolist()
+    if model.trace_:
+        result["trace"] = [dict(step) for step in model.trace_]
+    if model.path_ is not None:
+        result["path"] = {name: _plain(values) for name, values in model.path_.items()}
+    return result
+
+
+def drawn_magnetizations(model: Model) -> NDArray[np.floating]:
+    """Return magnetizations, NaN where a spin takes no part in a pattern.
+
+    Parameters
+    ----------
+    model : HopfieldPatterns, DualTAP or HopfieldRBM
+        Fitted. The magnetizations of an RBM are the signs of its patterns.
+
+    Returns
+    -------
+    array of shape (n_patterns, n_spins)
+    """
+    m = np.asarray(getattr(model, "magnetizations_", model.patterns_), dtype=np.float32)
+    result: NDArray[np.floating] = np.where(model.patterns_ == 0, np.float32(np.nan), m)
     return result
 
 
@@ -173,6 +196,11 @@ def _coupling_error(model: Model, teacher: HopfieldModel) -> CouplingError | Non
         return None
     factors = np.sqrt(teacher.n_spins / teacher.beta) * model.components_
     return coupling_error(factors, teacher.patterns)
+
+
+def _plain(values: NDArray[Any]) -> list[float | None]:
+    """Return numbers as a list; JSON has no NaN."""
+    return [None if np.isnan(value) else value for value in np.asarray(values).tolist()]
 
 
 def _rms(fields: NDArray[np.float64]) -> float:

@@ -18,7 +18,10 @@ from rich.text import Text
 from dualtap._validation import image_shape
 
 Pictures = tuple[NDArray[np.floating], Sequence[int]]
-"""Magnetizations of shape (n_patterns, n_spins), and the height and width of a sample."""
+"""Magnetizations of shape (n_patterns, n_spins), and the height and width of a sample.
+
+NaN where a spin takes no part in a pattern.
+"""
 
 _PER_PATTERN = {
     "weights": ("share of samples", "{:.1%}"),
@@ -27,17 +30,23 @@ _PER_PATTERN = {
     "mean_confidence": ("mean |m|", "{:.3f}"),
     "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
 }
-_TABLES = {*_PER_PATTERN, "certain_spins", "learning_curve", "singular_values", "spectrum"}
+_TABLES = {
+    *(*_PER_PATTERN, "certain_spins", "learning_curve", "singular_values", "spectrum"),
+    *("trace", "path", "beta_was_given"),
+}
 _MOST_ROWS = 30
+_TRACE_ROWS = 12
+_PATH = ("n_patterns", "objective", "held_out")
 _CURVE_ROWS = 12
 _BAR_WIDTH = 40
 _BEYOND = 5  # values of the spectrum shown after those of the patterns
 _LONGEST_NAME = 24
-_UNSURE = 0.8
+_UNCERTAIN = 0.8
+_NO_PART = 2  # of a pixel whose spin takes no part in the pattern
 _GAP = 2  # columns between pictures
 _BLOCKS = {(1, 1): "█", (1, -1): "▀", (-1, 1): "▄", (-1, -1): " ", (0, -1): "░", (-1, 0): "░"}
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
-_MOST_EDGES = 8.0  # longer bars are cut, or the edge of noise could not be seen beside them
+_MOST_EDGES = 8.0  # longer bars are cut, or the noise edge could not be seen beside them
 
 
 def print_result(result: dict[str, Any], headline: str, pictures: Pictures | None = None) -> None:
@@ -76,12 +85,22 @@ def print_result(result: dict[str, Any], headline: str, pictures: Pictures | Non
         console.print(_bars("singular value", result["singular_values"]))
     if "spectrum" in result:
         console.print(_spectrum_table(result["spectrum"], result["n_patterns"]))
+    if result.get("trace"):
+        console.print(_trace_table(result["trace"]))
+    if result.get("path"):
+        console.print(_path_table(result["path"], result["n_patterns"]))
 
 
 def _print_scalars(result: dict[str, Any], console: Console) -> None:
-    """Print a name and a value a line; a terminal gets long values folded beside their name."""
+    """Print one name and value per line; a terminal gets long values folded beside their name."""
     left_out = _TABLES if result.get("n_patterns", 1) else {*_TABLES, "reason"}  # in the headline
     scalars = {key: v for key, v in result.items() if key not in left_out and v != ""}
+    if scalars.get("beta") is not None and "beta_was_given" in result:
+        source = "given" if result["beta_was_given"] else "fitted"
+        scalars["beta"] = f"{_format(scalars['beta'])} ({source})"
+    elif len(set(result.get("strengths", ()))) > 1:
+        strengths = result["strengths"]
+        scalars["beta"] = f"none: strengths {min(strengths):.3g} to {max(strengths):.3g}"
     width = max(len(key) for key in scalars)
     for key, value in scalars.items():
         text = plain(_format(value))
@@ -101,7 +120,9 @@ def _pattern_table(result: dict[str, Any]) -> Table:
     for title, _ in columns.values():
         table.add_column(title, justify="right")
     for k in range(shown):
-        table.add_row(str(k), *(form.format(result[key][k]) for key, (_, form) in columns.items()))
+        values = [form.format(result[key][k]) for key, (_, form) in columns.items()]
+        repulsive = "strengths" in result and result["strengths"][k] < 0
+        table.add_row(str(k), *values, *(["repulsive"] if repulsive else []))
     return table
 
 
@@ -144,10 +165,10 @@ def print_pictures(
     console: Console,
     weights: Sequence[float] | None = None,
 ) -> None:
-    """Print patterns as pictures, two pixels a character, as many side by side as fit.
+    """Print patterns as pictures, two pixels per character, as many side by side as fit.
 
-    A full block is +1, a blank -1, a shade a bit with an absolute m below 0.8. What is wider than
-    the console is made smaller by whole factors.
+    A full block is +1, a blank -1, a shade an uncertain bit (absolute m below 0.8), a dot a spin
+    that takes no part (NaN). What is wider than the console is made smaller by whole factors.
 
     Parameters
     ----------
@@ -185,26 +206,40 @@ def print_pictures(
 
 
 def _smaller(tiles: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
-    """Return the means over squares of ``factor`` pixels a side; a last part square counts, too."""
+    """Return the means over squares with sides of ``factor`` pixels, the last ones cut off.
+
+    NaN where no spin of a square takes part.
+    """
     if factor == 1:
         return tiles
+    sums, counts = np.nan_to_num(tiles), (~np.isnan(tiles)).astype(float)
     for axis in (1, 2):
         starts = np.arange(0, tiles.shape[axis], factor)
-        counts = np.diff(np.append(starts, tiles.shape[axis]))
-        sums = np.add.reduceat(tiles, starts, axis=axis)
-        tiles = sums / (counts[:, None] if axis == 1 else counts)
-    return tiles
+        sums, counts = (np.add.reduceat(part, starts, axis=axis) for part in (sums, counts))
+    means: NDArray[np.floating] = np.where(counts, sums / np.maximum(counts, 1), np.nan)
+    return means
 
 
 def _characters(tile: NDArray[np.floating]) -> list[str]:
     """Return the lines of one picture; a last odd row has nothing below it."""
-    state = np.where(np.abs(tile) < _UNSURE, 0, np.sign(tile)).astype(int)
+    known = np.nan_to_num(tile)
+    state = np.where(np.abs(known) < _UNCERTAIN, 0, np.sign(known)).astype(int)
+    state[np.isnan(tile)] = _NO_PART
     if len(state) % 2:
-        state = np.vstack([state, np.full((1, state.shape[1]), -1)])
+        state = np.vstack([state, np.where(state[-1:] == _NO_PART, _NO_PART, -1)])
     return [
-        "".join(_BLOCKS.get((int(a), int(b)), "▒") for a, b in zip(top, bottom, strict=True))
+        "".join(_character(int(a), int(b)) for a, b in zip(top, bottom, strict=True))
         for top, bottom in zip(state[::2], state[1::2], strict=True)
     ]
+
+
+def _character(top: int, bottom: int) -> str:
+    """Return two pixels; beside one that takes no part the other shows, if it is not -1."""
+    if _NO_PART in (top, bottom):
+        if {top, bottom} <= {_NO_PART, -1}:
+            return "·"
+        top, bottom = (-1 if pixel == _NO_PART else pixel for pixel in (top, bottom))
+    return _BLOCKS.get((top, bottom), "▒")
 
 
 def _curve_table(curve: dict[str, list[float]]) -> Table:
@@ -229,16 +264,62 @@ def _bars(title: str, values: list[float]) -> Table:
 
 
 def _spectrum_table(values: list[float], n_patterns: int) -> Table:
-    """Return bars of the leading values; a line through them marks the edge of noise, 1."""
+    """Return bars of the leading values; a line through them marks the noise edge, 1."""
     shown = values[: min(n_patterns + _BEYOND, _MOST_ROWS)]
     longest = min(max(*shown, 1.0), _MOST_EDGES)
     edge = round(_BAR_WIDTH / longest)
     table = Table("spectrum", box=None, pad_edge=False)
-    table.add_column(" " * edge + "│ edge of noise", no_wrap=True)
+    table.add_column(" " * edge + "│ noise edge", no_wrap=True)
     for rank, value in enumerate(shown):
         bar = "█" * round(_BAR_WIDTH * min(value / longest, 1))
         bar = f"{bar[:edge]:<{edge}}│{bar[edge:]}" + ("▶" if value > longest else "")
         table.add_row(f"{value:.3f}", bar, style="dim" if rank >= n_patterns else None)
+    return table
+
+
+def _trace_table(trace: list[dict[str, Any]]) -> Table:
+    """Return the steps of the search: those accepted, and of the others as many as fit."""
+    spare = max(_TRACE_ROWS - sum(step["accepted"] for step in trace), 0)
+    shown = []
+    for step in trace:
+        if not step["accepted"]:
+            spare -= 1
+        if step["accepted"] or spare >= 0:
+            shown.append(step)
+    shown = shown[:_MOST_ROWS]
+    left_out = f"{len(shown)} of {len(trace)} steps" if len(shown) < len(trace) else None
+    table = Table(
+        *("step", "move", "source", "patterns", "description length", "gain (nats)", ""),
+        caption=left_out,
+        box=None,
+        pad_edge=False,
+    )
+    for column in table.columns[3:6]:
+        column.justify = "right"
+    for step in shown:
+        values = f"{step['n_patterns']}", f"{step['objective']:.1f}", f"{step['gain']:.1f}"
+        table.add_row(
+            str(step["step"]),
+            *(Text(plain(str(step[key]))) for key in ("move", "source")),
+            *(*values, "accepted" if step["accepted"] else "rejected"),
+            style=None if step["accepted"] else "dim",
+        )
+    return table
+
+
+def _path_table(path: dict[str, list[float | None]], n_patterns: int) -> Table:
+    """Return description length and held-out score over the number of patterns."""
+    table = Table(
+        *("patterns", "description length", "held-out score", ""), box=None, pad_edge=False
+    )
+    for column in table.columns[:3]:
+        column.justify = "right"
+    for n, objective, score in zip(*(path[key] for key in _PATH), strict=True):
+        values = (
+            "" if value is None else form.format(value)
+            for value, form in ((objective, "{:.1f}"), (score, "{:.4f}"))
+        )
+        table.add_row(str(n), *values, "← chosen" if n == n_patterns else "")
     return table
 
 

@@ -127,6 +127,7 @@ def show(
 ) -> None:
     """Print what a model has found, and how well it explains a file of samples."""
     from dualtap._files import check_free
+    from dualtap._summary import drawn_magnetizations
     from dualtap.io import load
 
     if labels is not None and data is None:
@@ -140,7 +141,7 @@ def show(
     if report is not None:
         _write_report(fitted, file, picture, report, force=force)
         result["report"] = str(report)
-    pictures = None if picture is None else (_magnetizations(fitted), picture)
+    pictures = None if picture is None else (drawn_magnetizations(fitted), picture)
     print_outcome(result, line, as_json=as_json, pictures=pictures)
 
 
@@ -189,10 +190,6 @@ def _shape(text: str, n_spins: int) -> tuple[int, int]:
     if found is None:
         raise ValueError(f"--shape {text!r} is not rows x columns, such as 8x8")
     return image_shape((int(found[1]), int(found[2])), n_spins)
-
-
-def _magnetizations(model: Model) -> Any:
-    return getattr(model, "magnetizations_", model.patterns_)
 
 
 def _write_report(

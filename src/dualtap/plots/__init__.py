@@ -2,6 +2,7 @@
 
 from dualtap.plots.files import check_format
 from dualtap.plots.learning import learning_figure, plot_learning, plot_singular_values
+from dualtap.plots.path import plot_path
 from dualtap.plots.patterns import plot_patterns
 from dualtap.plots.recovery import plot_overlaps, plot_progress, plot_spectrum, recovery_figure
 
@@ -10,6 +11,7 @@ __all__ = [
     "learning_figure",
     "plot_learning",
     "plot_overlaps",
+    "plot_path",
     "plot_patterns",
     "plot_progress",
     "plot_singular_values",

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 
 _MOST_PICTURES = 100
 _MOST_NAMES = 60
+_MOST_STRENGTHS = 40
+_NO_PART = "0.86"
 _COLOURS: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -1.3, "vmax": 1.3}  # its ends are too dark
 
 
 def plot_patterns(
     model: LearnedPatterns | HopfieldRBM, shape: Sequence[int] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the patterns: as pictures if spins are pixels, else a row for each pattern.
+    """Draw the patterns: as pictures if spins are pixels, else one row per pattern.
 
-    Red is +1, blue -1; the paler, the less sure. Pictures stand in rows, numbered, with the share
-    of samples nearest to each; past a hundred they are left out.
+    Red is +1, blue -1; the paler, the less certain; grey where a spin takes no part. Pictures are
+    numbered, with the share of samples nearest to each; past a hundred they are left out. Strengths
+    are written beside the patterns if they differ, and repulsive patterns are marked.
 
     Parameters
     ----------
@@ -62,6 +65,12 @@ def plot_patterns(
         image = ax.imshow(m, aspect="auto", interpolation="nearest", **_COLOURS)
         ax.set(xlabel="spin", ylabel="pattern", title=count_patterns(n))
         ax.locator_params(integer=True, min_n_ticks=1)
+        _draw_no_part(model.patterns_ == 0, ax)
+        strengths = getattr(model, "strengths_", np.empty(0))
+        if len(set(strengths)) > 1 and n <= _MOST_STRENGTHS:
+            marks = [f"{k} (g = {g:.2g}{_kind(g)})" for k, g in enumerate(strengths)]
+            ax.set_yticks(range(n), marks, fontsize="small")
+            ax.set_ylabel("pattern (strength g)")
         names = getattr(model, "feature_names_in_", ())
         if 0 < len(names) <= _MOST_NAMES:  # more could not be read; $ is not mathematics here
             labels = [str(name).replace("$", r"\$") for name in names]
@@ -69,7 +78,7 @@ def plot_patterns(
             ax.set_xlabel("")
     else:
         tiles = m[:_MOST_PICTURES].reshape(-1, *image_shape(shape, m.shape[1]))
-        image = _draw_tiles(tiles, getattr(model, "weights_", None), ax)
+        image = _draw_tiles(tiles, model.patterns_ == 0, _captions(model, len(tiles)), ax)
         left_out = f"first {len(tiles)} of " if len(tiles) < n else ""
         ax.set(title=left_out + count_patterns(n))
     bar = ax.figure.colorbar(image, ax=ax, label="magnetization m", shrink=0.85)
@@ -77,7 +86,41 @@ def plot_patterns(
     return ax
 
 
-def _draw_tiles(tiles: NDArray[Any], weights: NDArray[np.float64] | None, ax: Axes) -> AxesImage:
+def _captions(model: LearnedPatterns | HopfieldRBM, n: int) -> list[str]:
+    """Return number, share of samples and, if it is repulsive, that of each pattern."""
+    if isinstance(model, HopfieldRBM):
+        return [str(k) for k in range(n)]
+    numbers = enumerate(zip(model.weights_[:n], model.strengths_[:n], strict=True))
+    return [f"{k} · {share:.0%}{_kind(g)}" for k, (share, g) in numbers]
+
+
+def _kind(strength: float) -> str:
+    return ", repulsive" if strength < 0 else ""
+
+
+def _draw_no_part(where: NDArray[np.bool_], ax: Axes) -> None:
+    """Cover entries that are 0 with a neutral colour, and say what it means."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    if not where.any():
+        return
+    cover = np.ma.masked_where(~where, np.ones(where.shape))
+    colours = ListedColormap([_NO_PART])
+    ax.imshow(cover, aspect=ax.get_aspect(), interpolation="nearest", cmap=colours)
+    ax.legend(
+        handles=[Patch(color=_NO_PART, label="takes no part")],
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        borderaxespad=0.2,
+        fontsize="small",
+        frameon=False,
+    )
+
+
+def _draw_tiles(
+    tiles: NDArray[Any], no_part: NDArray[np.bool_], captions: list[str], ax: Axes
+) -> AxesImage:
     """Draw pictures side by side in a grid about as wide as high, a line of text below each."""
     n, height, width = tiles.shape
     n_columns = min(n, max(1, round(np.sqrt(n * 1.4 * height / width))))
@@ -86,12 +129,15 @@ def _draw_tiles(tiles: NDArray[Any], weights: NDArray[np.float64] | None, ax: Ax
     caption = max(1, round(0.22 * height))
     step_y, step_x = height + caption + gap, width + gap
     canvas = np.full((n_rows * step_y - gap, n_columns * step_x - gap), np.nan)
+    neutral = np.zeros(canvas.shape, dtype=np.bool_)
     for k, tile in enumerate(tiles):
         y, x = (k // n_columns) * step_y, (k % n_columns) * step_x
-        canvas[y : y + height, x : x + width] = tile
-        share = "" if weights is None else f" · {weights[k]:.0%}"
+        pixels = slice(y, y + height), slice(x, x + width)
+        canvas[pixels] = tile
+        neutral[pixels] = no_part[k].reshape(height, width)
         at = (x + (width - 1) / 2, y + height - 0.2)
-        ax.text(*at, f"{k}{share}", ha="center", va="top", color="0.3", fontsize="x-small")
+        ax.text(*at, captions[k], ha="center", va="top", color="0.3", fontsize="x-small")
     image = ax.imshow(canvas, interpolation="nearest", **_COLOURS)
+    _draw_no_part(neutral, ax)
     ax.set_axis_off()
     return image

@@ -124,8 +124,9 @@ def _mark_last(model: DualTAP, ax: Axes) -> None:
 def plot_spectrum(model: HopfieldPatterns, ax: Axes | None = None) -> Axes:
     """Draw the leading squared singular values of the samples, relative to the noise edge.
 
-    Those of the patterns are blue, what is left is grey. Independent random spins end at 1, the
-    dotted line; strong patterns leave less noise than that, so that weaker ones can show below it.
+    As many as there are patterns are blue, the others grey. Independent random spins end at 1, the
+    dotted line. The number of patterns is that which minimises the description length, not a count
+    of these values: weak patterns can lie below the line, and means of spins above it.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def plot_spectrum(model: HopfieldPatterns, ax: Axes | None = None) -> Axes:
         if len(values[part]):
             height = np.maximum(values[part] - floor, 0)
             ax.bar(rank[part], height, bottom=floor, color=color, width=0.8, label=label)
-    ax.axhline(1, color="black", lw=1, ls=":", label="edge of noise")
+    ax.axhline(1, color="black", lw=1, ls=":", label="noise edge")
     if n:
         ax.axvline(n + 0.5, color="0.3", lw=1)
     ax.set(
@@ -170,7 +171,7 @@ def plot_spectrum(model: HopfieldPatterns, ax: Axes | None = None) -> Axes:
         ylim=(floor, 1.5 * max(float(values.max()), 1.0)),
         xlim=(0.3, len(values) + 0.7),
         xlabel="rank",
-        ylabel="squared singular value / edge of noise",
+        ylabel="squared singular value / noise edge",
         title=f"Spectrum of the samples: {count_patterns(n)}",
     )
     ax.locator_params(axis="x", integer=True, min_n_ticks=1)

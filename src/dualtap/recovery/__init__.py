@@ -1,7 +1,8 @@
 """From samples to patterns: all of them together, or one per round as published."""
 
 from dualtap.recovery.estimator import HopfieldPatterns
+from dualtap.recovery.loop import refined_from
 from dualtap.recovery.nearest import Assignment
 from dualtap.recovery.published import DualTAP, History
 
-__all__ = ["Assignment", "DualTAP", "History", "HopfieldPatterns"]
+__all__ = ["Assignment", "DualTAP", "History", "HopfieldPatterns", "refined_from"]

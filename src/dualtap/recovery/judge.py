@@ -37,10 +37,28 @@ class Statistics(NamedTuple):
     """-d²L/db², shape (n_spins,)."""
     slope: F64
     """dL/dg, shape (n_patterns,)."""
+
+
+class Curvature(NamedTuple):
+    """Second derivatives of L, all from the same rows, in nats for all samples."""
+
+    H: F64
+    """-d²L/dg², shape (n_patterns, n_patterns)."""
     mixed: F64
     """-d²L/dg db, shape (n_patterns, n_spins)."""
-    scores: F64
-    """Sum over samples of the products of their parts of ``slope``, (n_patterns, n_patterns)."""
+    variance: F64
+    """-d²L/db², shape (n_spins,)."""
+
+    def around(self, A: F64) -> Curvature:
+        """Return the same at fixed mean fields b + g A in place of fixed fields b."""
+        cross = self.mixed @ A.T
+        H = self.H - cross - cross.T + (A * self.variance) @ A.T
+        return self._replace(H=H, mixed=self.mixed - A * self.variance)
+
+    def without_fields(self, v: float) -> F64:
+        """Return that of the strengths, fields of prior variance v following them."""
+        result: F64 = self.H - (self.mixed / (self.variance + 1 / v)) @ self.mixed.T
+        return result
 
 
 class Common(NamedTuple):
@@ -68,6 +86,8 @@ class Judge:
     weight : float
         Samples that a row stands for.
     n_samples, n_spins : int
+    n_seen : int
+        Directions above the noise edge, set by whoever has looked.
     mean : array of shape (n_spins,)
         Of every spin over the observed rows, as if each had been seen up and down half a time more.
 
@@ -94,6 +114,7 @@ class Judge:
         self.n_up = (self.n_observed + total) / 2
         self.mean = total / (self.n_observed + 1)
         self.n_entries = self.weight * float(self.n_observed.sum())
+        self.n_seen = 0
         self._filled: F32 | None = None
         if not spins.complete:
             mean = self.mean.astype(np.float32)
@@ -141,9 +162,8 @@ class Judge:
     def statistics(self, Z: F32, g: F64, b: F64) -> Statistics:
         """Return what a pass over the rows says of patterns, strengths and fields."""
         P, N = Z.shape
-        centre = (self.mean @ Z.T / N).astype(np.float32)
         L, residual, variance = 0.0, np.zeros(N), np.zeros(N)
-        slope, mixed, scores = np.zeros(P), np.zeros((P, N)), np.zeros((P, P))
+        slope = np.zeros(P)
         for S, seen in self.chunks():
             features = Features(S, Z)
             part, T = log_likelihood(S, features.fields(g, b), seen)
@@ -152,12 +172,9 @@ class Judge:
             residual += R.sum(axis=0)
             variance += W.sum(axis=0)
             if P:
-                U, own = features.scores(R, centre)
-                slope += own
-                scores += U.T @ U
-                mixed += features.mixed(W)
+                slope += features.slope(R)
         w = self.weight
-        return Statistics(w * L, w * residual, w * variance, w * slope, w * mixed, w * scores)
+        return Statistics(w * L, w * residual, w * variance, w * slope)
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
         """Return L alone."""
@@ -188,18 +205,22 @@ class Judge:
         for S, seen in self.chunks():
             yield S, *_residuals(S, np.tanh(Features(S, Z).fields(g, b)), seen)
 
-    def curvature(self, Z: F32, g: F64, b: F64) -> F64:
-        """Return -d²L/dg², shape (n_patterns, n_patterns), by as many rows as are needed."""
-        H, n_rows = np.zeros((len(Z), len(Z))), 0
-        most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(len(Z), 1) ** 2)
+    def curvature(self, Z: F32, g: F64, b: F64) -> Curvature:
+        """Return the second derivatives, by as many rows as are needed."""
+        P, N = Z.shape
+        H, mixed, variance, n_rows = np.zeros((P, P)), np.zeros((P, N)), np.zeros(N), 0
+        most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(P, 1) ** 2)
         every = max(1, self.rows.size // most)
         for S, seen in self.chunks():
             S, seen = S[::every], None if seen is None else seen[::every]
             features = Features(S, Z)
-            T = np.tanh(features.fields(g, b))
-            H += features.curvature(_residuals(S, T, seen)[1])
+            W = _residuals(S, np.tanh(features.fields(g, b)), seen)[1]
+            H += features.curvature(W)
+            mixed += features.mixed(W)
+            variance += W.sum(axis=0)
             n_rows += len(S)
-        return H * (self.n_samples / max(n_rows, 1))
+        w = self.n_samples / max(n_rows, 1)
+        return Curvature(w * H, w * mixed, w * variance)
 
 
 class Features:
@@ -219,13 +240,12 @@ class Features:
         """Return the leave-one-out fields h."""
         return local_fields(self.S, self.Z, g, b, overlaps=self.O)
 
-    def scores(self, R: F32, centre: F32) -> tuple[F32, F64]:
-        """Return the part of each sample in dL/dg around the means of spins, and their sum."""
-        along = R @ self.Z.T
-        own = (R * self.S) @ self.Z2.T / self.N
-        U = (self.F - centre) * along - own
-        total = np.einsum("ap,ap->p", self.F, along, dtype=np.float64)
-        return U, total - own.sum(axis=0, dtype=np.float64)
+    def slope(self, R: F32) -> F64:
+        """Return dL/dg."""
+        total = np.einsum("ap,ap->p", self.F, R @ self.Z.T, dtype=np.float64)
+        own = (R * self.S).sum(axis=0, dtype=np.float64) @ self.Z2.T / self.N
+        result: F64 = total - own
+        return result
 
     def mixed(self, W: F32) -> F32:
         """Return -d²L/dg db."""

@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
 from dualtap.recovery import calibration
 from dualtap.recovery.confidence import magnetizations
@@ -39,18 +40,20 @@ from dualtap.recovery.proposers.rotation import (
     rotations,
     share_direction,
     straightened,
+    whole_sets,
 )
 from dualtap.recovery.proposers.students import students
 from dualtap.recovery.refit import refit
 from dualtap.recovery.rotate import binary
 from dualtap.recovery.selection import chosen
 from dualtap.recovery.spectrum import Spectrum, spectrum
-from dualtap.spins import Spins
+from dualtap.spins import Spins, as_spins
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.cluster import blocks_of
 
 _ENOUGH_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""
+_NO_WORSE = 1e-3  # nats per entry by which draws may make the description longer
 _FEWER = 4  # times as few patterns are added if all together do not pay
 
 
@@ -95,6 +98,8 @@ class Search:
         """Return what a model leaves of the samples, and remember how much that is."""
         left = residual_of(blocks, state.fit, self.rng, n_least)
         self.n_left = left.n_signal
+        if not len(state.fit.Z):
+            self.judge.n_seen = left.n_signal
         self.largest = float(left.spectrum.values[0] / left.spectrum.edge)
         return left
 
@@ -176,7 +181,8 @@ def of_samples(search: Search, state: State) -> tuple[State, bool]:
     if not whole.n_signal and given is None:
         return state, False
     if responds_linearly(whole, search.some):
-        return _linear(search, state)
+        return (state, False) if state.fit.parameters.fields else _linear(search, state)
+    search.judge.n_seen = whole.n_signal
     for Z in clustered(search.some, whole, search.rng, given):
         other = enlarged(search.judge, of_one_strength(search.judge, Z))
         state = search.better(state, other, "add", "samples")
@@ -196,6 +202,7 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     blocks, given = search.blocks, search.n_patterns
     whole = search.whole if search.some is blocks else spectrum(blocks, search.rng, given or 1)
     k = given or whole.n_signal
+    search.judge.n_seen = whole.n_signal
     one, explained = np.ones(blocks.n_spins, np.float32), False
     for m in rotated(blocks, one, whole.vectors[:k], search.rng):
         other = enlarged(search.judge, of_one_strength(search.judge, binary(m)))._replace(m=m)
@@ -210,12 +217,18 @@ def _is_noise(search: Search, state: State) -> bool:
 
 def grown(search: Search, state: State) -> State:
     """Add to the model what its residuals show, until nothing pays."""
-    state = freed(search.judge, state)
+    first, state = state, freed(search.judge, state)
+    left = search.left(search.blocks, state)
+    for Z in whole_sets(left, search.rng):
+        other = with_patterns(search.judge, np.concatenate([state.fit.Z, Z]), state)
+        other = with_turned_bits(search, other)
+        if other.objective < state.objective and _is_noise(search, other):
+            return search.better(state, other, "add", "rotation of residuals")
     while True:
-        left = search.left(search.blocks, state)
         before, state = state, added(search, state, proposals(search, state, left))
         if state is before:
-            return state
+            return state if state.objective < first.objective else first
+        left = search.left(search.blocks, state)
 
 
 def proposals(search: Search, state: State, left: Residual) -> F32:
@@ -256,7 +269,8 @@ def forced(search: Search, state: State, n_patterns: int) -> State:
     """Return the model with so many patterns, whatever they cost."""
     judge = search.judge
     while len(state.fit.Z) > n_patterns:
-        state = with_patterns(judge, state.fit.Z, state, most=n_patterns)
+        most = max(n_patterns, len(state.fit.Z) * 3 // 4)  # not so many that strengths go astray
+        state = with_patterns(judge, state.fit.Z, state, most=most)
     while len(state.fit.Z) < n_patterns:
         missing = n_patterns - len(state.fit.Z)
         start = freed(judge, state)
@@ -279,17 +293,38 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
     The signs of m have been chosen to suit the samples, and would look too strong.
     """
     fit = state.fit
-    signs = np.where(fit.Z == 0, 0, binary(m)) if len(fit.Z) else fit.Z
-    if (Z == fit.Z).all():
-        return state if (signs == fit.Z).all() else _with_bits(search, state, signs)
+    signs = np.where(m == 0, fit.Z, binary(m)).astype(np.float32)
+    if (Z == fit.Z).all() and (signs == fit.Z).all():
+        return state
     drawn = refit(search.judge, Z, fit.g, fit.b, fit.parameters)
-    return stated(search.judge, drawn._replace(Z=signs.astype(np.float32)))
+    own = refit(search.judge, signs, drawn.g, drawn.b, fit.parameters)
+    other = stated(search.judge, own)
+    if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
+        return state
+    return other._replace(fit=own._replace(g=drawn.g, b=drawn.b))
 
 
-def _with_bits(search: Search, state: State, Z: NDArray[np.floating]) -> State:
-    fit = state.fit
-    other = refit(search.judge, Z.astype(np.float32), fit.g, fit.b, fit.parameters)
-    return stated(search.judge, other)
+def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) -> Recovery:
+    """Return the model of samples that the same moves reach from given patterns.
+
+    What a search could at best find: started at the truth, it has nothing to search for.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_spins)
+    patterns : array-like of shape (n_patterns, n_spins)
+        -1, 0 or +1.
+    random_state : int, RandomState, Generator or None
+    """
+    spins, rng = as_spins(X), as_generator(random_state)
+    search = Search(blocks_of(spins), Judge(spins), rng, None, lambda info: None)
+    Z = np.asarray(patterns, dtype=np.float32)
+    with one_blas_thread():
+        start = freed(search.judge, null(search.judge))
+        state = with_turned_bits(search, with_patterns(search.judge, Z, start, least=len(Z)))
+        state = simplest(search.judge, state)
+        m, drawn = magnetizations(search.blocks, search.judge, state, rng)
+        return Recovery(_at_means(search, state, m, drawn), m, search)
 
 
 def steps(search: Search) -> Iterator[dict[str, Any]]:

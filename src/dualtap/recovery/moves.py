@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
 from dualtap.recovery.objective import description_length, pattern_costs, sizes_of
-from dualtap.recovery.refit import Fit, Parameters, counted, information, refit
+from dualtap.recovery.refit import Fit, Parameters, information, refit, times_counted
 from dualtap.spins.blocks import F32
 
 
@@ -30,8 +30,8 @@ class State(NamedTuple):
 
 def stated(judge: Judge, fit: Fit) -> State:
     """Return a fit with its description length."""
-    K, rho = information(fit)
-    return State(fit, description_length(fit, judge, rho), K, rho)
+    rho = times_counted(fit.Z, fit.g, judge)
+    return State(fit, description_length(fit, judge, rho), information(fit), rho)
 
 
 def null(judge: Judge) -> State:
@@ -55,9 +55,7 @@ def _equal_fields_length(judge: Judge) -> float:
     major = np.maximum(up, n - up).sum()
     p = (major + 0.5) / (n.sum() + 1)
     L = judge.weight * (major * np.log(p) + (n.sum() - major) * np.log1p(-p))
-    signs = float(
-        pattern_costs(np.array([judge.n_spins]), judge.n_spins, judge.n_samples, np.ones(1))[0]
-    )
+    signs = float(pattern_costs(np.array([judge.n_spins]), np.ones(1), judge)[0])
     same = bool((2 * up >= n).all() or (2 * up <= n).all())
     return float(-L + (np.log(2) if same else signs) + 0.5 * np.log(judge.n_samples))
 
@@ -97,37 +95,64 @@ def with_patterns(
     """
     Z = distinct(Z)
     g = _known_strengths(Z, state.fit)
-    starts = [(g, state.fit.b)]
+    now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters))
+    safe = np.zeros(len(Z), dtype=np.bool_)
     while True:
-        # To second order is far off where spins are nearly determined.
-        likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
-        fit = refit(judge, Z, *likeliest, state.fit.parameters)
-        kept, predicted = paying(fit, judge, least, most)
+        kept, predicted = paying(now.fit, judge, least, most, safe)
         if kept.all():
-            return stated(judge, fit)
-        Z, g = Z[kept], g[kept]
-        starts = [(g, state.fit.b), (predicted[kept], fit.b), (fit.g[kept], fit.b)]
+            return now
+        other = _reduced(judge, now, kept, predicted, (g, state.fit.b))
+        if other.objective < now.objective or (most is not None and len(kept) > most):
+            now, g, safe = other, g[kept], safe[kept]
+        else:  # to second order is far off where spins are nearly determined
+            dropped = np.flatnonzero(~kept)
+            strong = np.argsort(-np.abs(now.fit.g[dropped]) * sizes_of(now.fit.Z[dropped]))
+            safe[dropped[strong[: -(-len(dropped) // 2)]]] = True
+
+
+def _reduced(
+    judge: Judge, state: State, kept: NDArray[np.bool_], predicted: F64, first: tuple[F64, F64]
+) -> State:
+    """Return the model without some patterns, from the likeliest of several starts."""
+    fit = state.fit
+    Z, none = fit.Z[kept], np.zeros(int(kept.sum()))
+    starts = [
+        (first[0][kept], first[1]),
+        (predicted[kept], fit.b),
+        (fit.g[kept], fit.b),
+        (none, judge.null_fields() if fit.parameters.fields else np.zeros(judge.n_spins)),
+    ]
+    likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
+    return stated(judge, refit(judge, Z, *likeliest, fit.parameters))
 
 
 def paying(
-    fit: Fit, judge: Judge, least: int = 0, most: int | None = None
+    fit: Fit,
+    judge: Judge,
+    least: int = 0,
+    most: int | None = None,
+    safe: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.bool_], F64]:
     r"""Return which patterns are worth their cost, and the strengths without the others.
 
     Without pattern μ the log-likelihood falls by :math:`g_\mu^2 / 2 K_{\mu\mu}` and the strengths
     of the others change by :math:`-K_{\cdot\mu} g_\mu / K_{\mu\mu}`, to second order; they are left
-    out one by one, the worst first.
+    out one by one, the worst first, as long as more than ``least`` remain, until at most ``most``
+    do, and never the ``safe`` ones unless they are too many.
     """
-    K, rho = information(fit)
+    K = information(fit)
     g, alive, sizes = fit.g.copy(), np.ones(len(fit.g), dtype=np.bool_), sizes_of(fit.Z)
     number = 0.5 * np.log(judge.n_samples)
     while alive.sum() > least:
-        rho = counted(K, fit.statistics.scores)
-        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, rho) + number
+        rho = times_counted(fit.Z, fit.g, judge)
+        costs = pattern_costs(sizes, rho, judge, fit.g > 0) + number
         own = np.maximum(np.diag(K), 1e-300)
         net = np.where(alive, np.square(g) / (2 * own) - costs, np.inf)
+        too_many = most is not None and alive.sum() > most
+        if safe is not None and not too_many:
+            net = np.where(safe, np.inf, net)
         worst = int(np.argmin(net))
-        if net[worst] >= 0 and (most is None or alive.sum() <= most):
+        if net[worst] >= 0 and not too_many:
             break
         alive[worst] = False
         g = g - K[:, worst] * (g[worst] / own[worst])
@@ -140,11 +165,18 @@ def distinct(Z: F32) -> F32:
     if not len(Z):
         return Z
     Z = Z[sizes_of(Z) > 1]
+    return Z[unlike(Z)]
+
+
+def unlike(Z: F32) -> list[int]:
+    """Return the vectors that are nearly equal to no earlier one of them, up to sign."""
     size = np.sqrt(sizes_of(Z))
     cosine = np.abs(Z @ Z.T) / np.outer(size, size)
-    kept = [k for k in range(len(Z)) if not (cosine[k, :k] > calibration.SAME).any()]
-    # An earlier one that was itself left out must not take others with it.
-    return Z[kept] if len(kept) < len(Z) else Z
+    kept: list[int] = []
+    for k in range(len(Z)):
+        if not (cosine[k, kept] > calibration.SAME).any():
+            kept.append(k)
+    return kept
 
 
 def _known_strengths(Z: F32, fit: Fit) -> F64:

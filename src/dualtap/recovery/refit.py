@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Judge, Statistics
+from dualtap.recovery.judge import F64, Curvature, Judge, Statistics
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
 _STEPS = 25
 _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far
 _SETTLED = 2e-2  # nats for each strength
+_MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
 _EXACT = 1e-4
+_CONDENSED = 1 - 1e-6
+_WEAK = 1e-3
 _SMALLEST = 1e-9
 _ROUNDING = 1e-4  # of a curvature, which single precision and few entries may lose
 
@@ -44,8 +47,8 @@ class Fit(NamedTuple):
     parameters: Parameters
     statistics: Statistics
     """At fixed mean fields."""
-    curvature: F64
-    """-d²L/dg² near the maximum, shape (n_patterns, n_patterns)."""
+    curvature: Curvature
+    """Near the maximum, at fixed mean fields."""
     mean_field: F64
     """Fields at the mean overlaps, b + g A; b without fields, shape (n_spins,)."""
     spread: float
@@ -71,22 +74,22 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
     """
     if not len(Z):
         return _independent(judge, parameters)
-    if parameters.tied:
-        g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
     if not parameters.fields:
         b = np.zeros(judge.n_spins)
+    if parameters.tied:
+        g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
     precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     judge.fill(Z, g, b)
     now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
-    H, fresh, last = judge.curvature(Z, g, b), True, np.inf
+    moved = False
+    C, fresh, last = judge.curvature(Z, g, b), True, np.inf
     for _ in range(_STEPS if parameters.fields or not parameters.tied else 0):
         mean_field = b + g @ A
         v = _spread(mean_field, now) if parameters.fields else 0.0
         value = _penalised(now.L, g, mean_field, precision, v)
-        around, K = around_means(now, H, A)
-        dg, db = newton_step(
-            around, K, g, mean_field, precision + ridge * np.diag(H), v, parameters
-        )
+        stiff = precision + ridge * np.diag(C.H)
+        slope = now.slope - A @ now.residual
+        dg, db = newton_step(now, slope, C.around(A), g, mean_field, stiff, v, parameters)
         new = judge.statistics(Z, g + dg, b + db - dg @ A)
         risen = _penalised(new.L, g + dg, mean_field + db, precision, v) - value
         if risen < 0:
@@ -95,33 +98,24 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
             if ridge > _STIFFEST:
                 break
             if not fresh:
-                H, fresh = judge.curvature(Z, g, b), True
+                C, fresh = judge.curvature(Z, g, b), True
             continue
-        slow = risen > _SLOW * last
+        slow, moved = risen > _SLOW * last, risen > _MOVED * (len(g) + 1)
         g, b, now, ridge = g + dg, b + db - dg @ A, new, max(ridge / _STIFFER, _ROUNDING)
         if risen < _SETTLED * (len(g) + 1):
             break
         last, fresh = risen, False
         if slow:
-            H, fresh = judge.curvature(Z, g, b), True
-    around, H = around_means(now, H, A)
-    return Fit(Z, g, b, now.L, parameters, around, H, b + g @ A, v)
+            C, fresh = judge.curvature(Z, g, b), True
+    if not fresh and moved:
+        C = judge.curvature(Z, g, b)
+    now = now._replace(slope=now.slope - A @ now.residual)
+    return Fit(Z, g, b, now.L, parameters, now, C.around(A), b + g @ A, v)
 
 
 def _shift(judge: Judge, Z: F32, parameters: Parameters) -> F64:
     """Return what strengths add to the mean fields, which have the prior; nothing without."""
     return judge.shift(Z) if parameters.fields else np.zeros(Z.shape)
-
-
-def around_means(s: Statistics, H: F64, A: F64) -> tuple[Statistics, F64]:
-    r"""Return derivatives at fixed mean fields :math:`b + g A` in place of fixed fields b.
-
-    A pattern is then no way to explain the means of the spins, which are the fields' to explain.
-    """
-    slope = s.slope - A @ s.residual
-    mixed = s.mixed - A * s.variance
-    cross = s.mixed @ A.T
-    return s._replace(slope=slope, mixed=mixed), H - cross - cross.T + (A * s.variance) @ A.T
 
 
 def _independent(judge: Judge, parameters: Parameters) -> Fit:
@@ -145,12 +139,11 @@ def _independent(judge: Judge, parameters: Parameters) -> Fit:
         judge.weight * (up - down - judge.n_observed * t),
         judge.weight * judge.n_observed * (1 - t * t),
         np.empty(0),
-        none,
-        np.empty((0, 0)),
     )
     parameters = parameters._replace(tied=False)
     Z = none.astype(np.float32)
-    return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, np.empty((0, 0)), b, v)
+    C = Curvature(np.empty((0, 0)), none, statistics.variance)
+    return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, C, b, v)
 
 
 def strength_precision(Z: F32) -> F64:
@@ -190,6 +183,7 @@ def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
     """Return the one strength that makes the data likeliest, without fields."""
     none = np.zeros(judge.n_spins)
     for most in (calibration.CURVATURE_ENTRIES, None):  # a few samples first
+        judge.fill(Z, np.full(len(Z), beta), none)
         low, high = 0.0, np.inf
         for _ in range(_STEPS):
             now = judge.common(Z, beta, none, most)
@@ -205,46 +199,66 @@ def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
 
 
 def newton_step(
-    s: Statistics, H: F64, g: F64, b: F64, precision: F64, v: float, parameters: Parameters
+    s: Statistics,
+    slope: F64,
+    C: Curvature,
+    g: F64,
+    mean_field: F64,
+    precision: F64,
+    v: float,
+    parameters: Parameters,
 ) -> tuple[F64, F64]:
-    """Return the Newton step of strengths and fields; the fields are eliminated first."""
-    H = H + np.diag(precision)
-    slope, mixed = s.slope - precision * g, s.mixed
-    tied = parameters.tied and len(g) > 0
-    if tied:
-        H, slope, mixed = H.sum(keepdims=True), slope.sum(keepdims=True), mixed.sum(0)[None]
+    """Return the Newton step of strengths and mean fields; the fields are eliminated first."""
+    H, mixed = C.H + np.diag(precision), C.mixed
+    slope = slope - precision * g
     if parameters.fields:
-        residual, diagonal = s.residual - b / v, s.variance + 1 / v
-        H = H - (mixed / diagonal) @ mixed.T
-        slope = slope - mixed @ (residual / diagonal)
-    dg = slope
-    if len(g):
+        residual = s.residual - mean_field / v
+        H = H + C.without_fields(v) - C.H
+        slope = slope - mixed @ (residual / (C.variance + 1 / v))
+    if parameters.tied:
+        dg = np.full(len(g), slope.sum() / H.sum())
+    else:
         dg = np.linalg.solve(H, slope)
-    db = (residual - dg @ mixed) / diagonal if parameters.fields else np.zeros_like(b)
-    return (np.repeat(dg, len(g)) if tied else dg), db
+    if not parameters.fields:
+        return dg, np.zeros_like(mean_field)
+    return dg, (residual - dg @ mixed) / (np.maximum(s.variance, C.variance) + 1 / v)
 
 
-def information(fit: Fit) -> tuple[F64, F64]:
-    r"""Return the inverse information K of the strengths, and how often evidence is counted.
+def information(fit: Fit) -> F64:
+    """Return the inverse information K of the strengths, shape (n_patterns, n_patterns)."""
+    if not len(fit.g):
+        return np.empty((0, 0))
+    C = fit.curvature
+    H = C.without_fields(fit.spread) if fit.parameters.fields else C.H
+    ridge = strength_precision(fit.Z) + _ROUNDING * np.diag(C.H)
+    K: F64 = np.linalg.inv(H + np.diag(ridge))
+    return K
 
-    The pseudo-likelihood sees a pair of spins from both ends, so that evidence for a weak pattern
-    counts twice: :math:`\rho = (K \Sigma K)_{\mu\mu} / K_{\mu\mu}`, Σ the second moment of the
-    slopes of single samples. It lies between 1, independent entries, and 2, weak couplings.
+
+def times_counted(Z: F32, g: F64, judge: Judge) -> F64:
+    r"""Return how often the pseudo-likelihood counts the evidence for each pattern.
+
+    It sees a pair of spins from both ends, and a sum of n spins that hardly varies n times. For a
+    normal mode whose variance is :math:`1 + \ell` times that of independent spins,
+    :math:`\ell = g'/(1 - g')` with :math:`g' = \frac gN \sum_i \zeta_i^2 (1 - \bar s_i^2)`, it gains
+    :math:`\ell^2 / 2(1 + \ell)` per sample where the likelihood gains
+    :math:`\frac12 [\ell - \log(1 + \ell)]`. The ratio is 2 for weak patterns, 1 for strong ones and
+    grows without bound for repulsive ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.judge import Judge
+    >>> from dualtap.recovery.refit import times_counted
+    >>> judge = Judge(as_spins(np.random.default_rng(0).choice([-1, 1], size=(1000, 4))))
+    >>> times_counted(np.ones((3, 4)), np.array([1e-3, 0.8, -20]), judge).round(1)
+    array([2. , 1.3, 9.2])
     """
-    P = len(fit.g)
-    if not P:
-        return np.empty((0, 0)), np.empty(0)
-    s, H = fit.statistics, fit.curvature
-    H = H + np.diag(strength_precision(fit.Z) + _ROUNDING * np.diag(H))
-    if fit.parameters.fields:
-        H = H - (s.mixed / (s.variance + 1 / fit.spread)) @ s.mixed.T
-    K = np.linalg.inv(H)
-    return K, counted(K, s.scores)
-
-
-def counted(K: F64, scores: F64) -> F64:
-    """Return how often evidence for each strength is counted."""
-    own = np.maximum(np.diag(K), 1e-300)
-    ratio = np.einsum("ij,jk,ki->i", K, scores, K) / own
-    result: F64 = np.clip(ratio, 1, calibration.EVIDENCE_COUNTED)
+    free = 1 - np.square(judge.mean)
+    strength = g * (np.square(Z) @ free) / judge.n_spins
+    ell = np.where(strength < _CONDENSED, strength / (1 - np.minimum(strength, _CONDENSED)), 1e9)
+    ell = np.where(np.abs(ell) < _WEAK, _WEAK, ell)
+    ratio = np.square(ell) / ((1 + ell) * (ell - np.log1p(ell)))
+    result: F64 = np.maximum(ratio, 1.0)
     return result

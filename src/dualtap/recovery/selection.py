@@ -6,9 +6,9 @@ import numpy as np
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
-from dualtap.recovery.moves import State
+from dualtap.recovery.moves import State, unlike
 from dualtap.recovery.objective import pattern_costs, sizes_of
-from dualtap.recovery.refit import around_means, strength_precision
+from dualtap.recovery.refit import strength_precision, times_counted
 from dualtap.spins.blocks import F32
 
 _ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
@@ -24,14 +24,15 @@ def chosen(judge: Judge, state: State, pool: F32, *, free: bool = False) -> F32:
     pool = _promising(judge, state, pool, free)
     if not len(pool):
         return pool
-    slope, H, scores = _joint_form(judge, state, pool)
+    slope, H = _joint_form(judge, state, pool)
     sizes, number = sizes_of(pool), 0.5 * np.log(judge.n_samples)
     most = calibration.MOST_ADDED
     taken: list[int] = []
+    least = _ROUNDING * np.maximum(np.diag(H), 1e-300)
     while len(taken) < most:
-        own = np.maximum(np.diag(H), 1e-300)
-        rho = np.clip(np.diag(scores) / own, 1, calibration.EVIDENCE_COUNTED)
-        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, rho) + number
+        own = np.maximum(np.diag(H), least)
+        rho = times_counted(pool, slope / own, judge)
+        costs = pattern_costs(sizes, rho, judge, slope > 0) + number
         net = np.square(slope) / (2 * own) - (0 if free else costs)
         net[taken] = -np.inf
         best = int(np.argmax(net))
@@ -50,7 +51,7 @@ def _promising(judge: Judge, state: State, pool: F32, free: bool) -> F32:
     fit = state.fit
     for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
         features = Features(S, pool)
-        slope += features.scores(R, np.float32(0))[1]
+        slope += features.slope(R)
         mixed += features.mixed(W)
         curvature += features.own_curvature(W)
     alone = curvature.copy()
@@ -58,8 +59,8 @@ def _promising(judge: Judge, state: State, pool: F32, free: bool) -> F32:
     if fit.parameters.fields:
         curvature -= (np.square(mixed) / variance).sum(axis=1)
     curvature += _ROUNDING * alone + strength_precision(pool) / judge.weight
-    one = np.ones(len(pool))
-    costs = pattern_costs(sizes_of(pool), judge.n_spins, judge.n_samples, one)
+    rho = times_counted(pool, slope / curvature, judge)
+    costs = pattern_costs(sizes_of(pool), rho, judge, slope > 0)
     gain = judge.weight * np.square(slope) / (2 * curvature) - (0 if free else costs)
     order = np.argsort(-gain, kind="stable")
     order = order[gain[order] > 0][: 8 * calibration.COMPARED]
@@ -73,29 +74,25 @@ def _unlike(pool: F32, Z: F32) -> F32:
     if len(Z):
         cosine = np.abs(pool @ Z.T) / np.outer(size, np.sqrt(sizes_of(Z)))
         new = cosine.max(axis=1) <= calibration.SAME
-    pool, size = pool[new], size[new]
-    cosine = np.abs(pool @ pool.T) / np.outer(size, size)
-    kept: list[int] = []
-    for k in range(len(pool)):
-        if not (cosine[k, kept] > calibration.SAME).any():
-            kept.append(k)
-    return pool[kept]
+    pool = pool[new]
+    return pool[unlike(pool)]
 
 
-def _joint_form(judge: Judge, state: State, pool: F32) -> tuple[F64, F64, F64]:
-    """Return slopes, curvatures and scores of the pool, with the model's numbers following."""
+def _joint_form(judge: Judge, state: State, pool: F32) -> tuple[F64, F64]:
+    """Return slopes and curvatures of the pool, with the model's numbers following."""
     fit, n = state.fit, len(state.fit.g)
     Z = np.concatenate([fit.Z, pool])
     g = np.concatenate([fit.g, np.zeros(len(pool))])
-    s, H = judge.statistics(Z, g, fit.b), judge.curvature(Z, g, fit.b)
+    s, C = judge.statistics(Z, g, fit.b), judge.curvature(Z, g, fit.b)
+    slope, H = s.slope, C.H
+    ridge = _ROUNDING * np.diag(C.H) + strength_precision(Z)
     if fit.parameters.fields:
-        s, H = around_means(s, H, judge.shift(Z))
-    H = H + np.diag(_ROUNDING * np.diag(H) + strength_precision(Z))
-    slope = s.slope
-    if fit.parameters.fields:
-        diagonal = s.variance + 1 / fit.spread
-        H = H - (s.mixed / diagonal) @ s.mixed.T
-        slope = slope - s.mixed @ ((s.residual - fit.mean_field / fit.spread) / diagonal)
+        A = judge.shift(Z)
+        C = C.around(A)
+        H = C.without_fields(fit.spread)
+        residual = s.residual - fit.mean_field / fit.spread
+        slope = slope - A @ s.residual - C.mixed @ (residual / (C.variance + 1 / fit.spread))
+    H = H + np.diag(ridge)
     if n:
         H = H - H[:, :n] @ np.linalg.solve(H[:n, :n], H[:n])
-    return slope[n:], H[n:, n:], s.scores[n:, n:]
+    return slope[n:], H[n:, n:]

@@ -43,9 +43,9 @@ def charts(shown: dict[str, Any]) -> list[Chart]:
     >>> from dualtap.report.charts import charts
     >>> from dualtap.report.contents import contents
     >>> from dualtap.report.material import checked
-    >>> coins = np.random.default_rng(0).integers(0, 2, (50, 80))
-    >>> model = dt.HopfieldPatterns(random_state=0).fit(coins)
-    >>> [chart.key for chart in charts(contents(checked(model, coins)))]
+    >>> noise = np.random.default_rng(0).integers(0, 2, (50, 80))
+    >>> model = dt.HopfieldPatterns(random_state=0).fit(noise)
+    >>> [chart.key for chart in charts(contents(checked(model, noise)))]
     ['likelihood', 'spectrum']
     """
     drawn = [
@@ -53,6 +53,8 @@ def charts(shown: dict[str, Any]) -> list[Chart]:
         _sizes(shown),
         _best_overlaps(shown),
         _likelihood(shown),
+        _strengths(shown),
+        _path(shown),
         _spectrum(shown),
         *_rounds(shown),
         _confidence(shown),
@@ -96,7 +98,7 @@ def _overlap_map(shown: dict[str, Any]) -> Chart | None:
 
 
 def _sample_texts(samples: dict[str, Any]) -> list[str]:
-    """Return one text a sample, all different, as categories of an axis must be."""
+    """Return one text per sample, all different, as categories of an axis must be."""
     texts = [f"sample {a}" for a in samples["rows"]]
     for key, form in (("names", "{0} ({1})"), ("labels", "{1}, label {0}")):
         if samples[key] is not None:
@@ -155,7 +157,7 @@ def _best_overlaps(shown: dict[str, Any]) -> Chart | None:
 
 
 def _likelihood(shown: dict[str, Any]) -> Chart | None:
-    """Draw what the model explains beyond a fair coin, beside what means alone explain."""
+    """Draw what the model explains beyond fair spins, beside what means alone explain."""
     scores = shown["likelihood"]
     if scores is None:
         return None
@@ -164,18 +166,19 @@ def _likelihood(shown: dict[str, Any]) -> Chart | None:
     trace = {
         "type": "bar",
         "orientation": "h",
-        "x": [value - scores["coin"] for value in values],
+        "x": [value - scores["fair"] for value in values],
         "y": names,
         "customdata": values,
         "marker": {"color": ["$accent", "$quiet"]},
         "text": [f"{value:.3f}" for value in values],
         "textposition": "outside",
         "cliponaxis": False,
-        "hovertemplate": "%{y}: %{customdata:.4f} a spin, %{x:.4f} above a coin<extra></extra>",
+        "hovertemplate": "%{y}: %{customdata:.4f} per spin, %{x:.4f} above fair spins"
+        "<extra></extra>",
     }
     layout = {
         "height": 200,
-        "xaxis": {"title": {"text": "nats per spin above a fair coin"}},
+        "xaxis": {"title": {"text": "nats per spin above independent fair spins"}},
         "yaxis": {"type": "category", "autorange": "reversed"},
         "margin": {"l": 10, "r": 56, "t": 8, "b": 44},
     }
@@ -183,35 +186,98 @@ def _likelihood(shown: dict[str, Any]) -> Chart | None:
     return Chart(
         "likelihood",
         "What the model explains",
-        f"Log-likelihood of a spin given the others: {scores['model']:.4f}; of independent spins "
-        f"with their own means: {scores['independent']:.4f}; of a fair coin: -0.6931. "
+        f"Log pseudo-likelihood per spin: {scores['model']:.4f}; of independent spins with their "
+        f"own means: {scores['independent']:.4f}; of fair spins: -0.6931. "
         f"The model explains {abs(more):.4f} nats per spin {'more' if more >= 0 else 'less'} "
         "than the means do, on these same samples.",
-        f"Bars: log-likelihood per spin, model {values[0]:.4f}, means of spins {values[1]:.4f}.",
+        f"Bars: log pseudo-likelihood per spin, model {values[0]:.4f}, means of the spins "
+        f"{values[1]:.4f}.",
         {"data": [trace], "layout": layout},
     )
 
 
+def _strengths(shown: dict[str, Any]) -> Chart | None:
+    """Draw the strength of each pattern, unless all have the same."""
+    values = shown["model"].get("strengths", [])
+    if len(set(values)) < 2:
+        return None
+    repulsive = sum(value < 0 for value in values)
+    trace = {
+        "type": "bar",
+        "x": [str(k) for k in range(len(values))],
+        "y": values,
+        "customdata": [pattern["n_part"] for pattern in shown["patterns"]],
+        "marker": {"color": ["$minus" if value < 0 else "$accent" for value in values]},
+        "hovertemplate": "pattern %{x}: strength %{y:.3g}, %{customdata} spins<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"type": "category", "showgrid": False, "title": {"text": "pattern"}},
+        "yaxis": {"title": {"text": "strength g"}},
+    }
+    verb = "is" if repulsive == 1 else "are"
+    below = f" {repulsive} {verb} repulsive: samples avoid large overlaps." if repulsive else ""
+    return Chart(
+        "strengths",
+        "Strength of each pattern",
+        "A strength is an inverse temperature; a pattern on n of N spins puts a field of at most "
+        f"g n/N on each of them.{below}",
+        f"Bars: strengths from {min(values):.3g} to {max(values):.3g}; {repulsive} below 0.",
+        {"data": [trace], "layout": layout},
+    )
+
+
+def _path(shown: dict[str, Any]) -> Chart | None:
+    """Draw description length and held-out score over the number of patterns."""
+    path = shown["path"]
+    if path is None:
+        return None
+    n, chosen = path["n_patterns"], shown["model"]["n_patterns"]
+    length = _lines(n, [path["objective"]], ["$accent"])[0]
+    score = _lines(n, [path["held_out"]], ["$minus"])[0] | {"yaxis": "y2"}
+    score["line"] = score["line"] | {"dash": "dash"}
+    mark = {"type": "line", "x0": chosen, "x1": chosen, "yref": "paper", "y0": 0, "y1": 1}
+    layout = {
+        "xaxis": {"title": {"text": "number of patterns"}},
+        "yaxis": {"title": {"text": "description length, nats (solid)"}},
+        "yaxis2": {
+            "overlaying": "y",
+            "side": "right",
+            "showgrid": False,
+            "title": {"text": "held-out score (dashed)"},
+        },
+        "margin": {"l": 64, "r": 64, "t": 8, "b": 44},
+        "shapes": [mark | {"line": {"color": "$muted", "width": 1, "dash": "dot"}}],
+    }
+    return Chart(
+        "path",
+        "Score over the number of patterns",
+        f"The model has {chosen} pattern{'' if chosen == 1 else 's'} (dotted line). Held-out "
+        "score: log pseudo-likelihood per spin of samples that were left out of the fit.",
+        f"Lines: description length and held-out score for {min(n)} to {max(n)} patterns.",
+        {
+            "data": [line | {"mode": "lines+markers"} for line in (length, score)],
+            "layout": layout,
+        },
+    )
+
+
 def _spectrum(shown: dict[str, Any]) -> Chart | None:
-    """Draw the leading squared singular values of the data over the edge of noise."""
+    """Draw the leading squared singular values of the data over the noise edge."""
     values = shown["model"].get("spectrum")
     if not values:
         return None
     above = sum(value > 1 for value in values)
-    curved = ""
-    if len(shown["patterns"]) > above:
-        curved = " More patterns than that show only in what the leading ones leave unexplained."
     trace = {
         "type": "scatter",
         "mode": "markers",
         "x": list(range(1, len(values) + 1)),
         "y": values,
         "marker": {"size": 8, "color": ["$accent" if v > 1 else "$quiet" for v in values]},
-        "hovertemplate": "direction %{x}: %{y:.3f} of the edge of noise<extra></extra>",
+        "hovertemplate": "direction %{x}: %{y:.3f} of the noise edge<extra></extra>",
     }
     edge = {"type": "line", "y0": 1, "y1": 1, "xref": "paper", "x0": 0, "x1": 1}
     note = {
-        "text": "edge of noise",
+        "text": "noise edge",
         "showarrow": False,
         **{"xref": "paper", "x": 1, "xanchor": "right"},
         **{"y": 0, "yanchor": "bottom"},  # log10 of 1: annotations know the axis, shapes do not
@@ -229,10 +295,11 @@ def _spectrum(shown: dict[str, Any]) -> Chart | None:
     return Chart(
         "spectrum",
         "Spectrum of the samples",
-        f"{above} of the {len(values)} leading directions lie above the edge of what coins would "
-        f"give.{curved}",
-        f"Squared singular values from {max(values):.3g} down to {min(values):.3g} times the edge "
-        f"of noise; {above} are above it.",
+        f"{above} of the {len(values)} leading directions lie above the noise edge of independent "
+        "fair spins. Means of the spins make such a direction as well; the number of patterns is "
+        "that which minimises the description length.",
+        f"Squared singular values from {max(values):.3g} down to {min(values):.3g} times the noise "
+        f"edge; {above} are above it.",
         {"data": [trace], "layout": layout},
     )
 
@@ -256,11 +323,11 @@ def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
         Chart(
             "learning",
             "Learning",
-            "Pseudo-likelihood of the samples per spin; -0.693 is a fair coin.",
+            "Log pseudo-likelihood of the samples per spin; -0.693 for independent fair spins.",
             "Line: pseudo-likelihood per spin against updates.",
             {
                 "data": curve,
-                "layout": {"xaxis": x_axis, "yaxis": {"title": {"text": "log-likelihood a spin"}}},
+                "layout": {"xaxis": x_axis, "yaxis": {"title": {"text": "log pseudo-likelihood"}}},
             },
         ),
         Chart(
@@ -325,9 +392,9 @@ def _confidence(shown: dict[str, Any]) -> Chart | None:
     }
     return Chart(
         "confidence",
-        "How sure the bits are",
-        f"{bits['unsure']} of {bits['bits']} bits are unsure (below 90 %, |m| < 0.8). Confidence "
-        "is the probability that a bit has the right sign, (1 + |m|)/2"
+        "Confidence of the bits",
+        f"{bits['unsure']} of {bits['bits']} bits are uncertain (below 90 %, |m| < 0.8). "
+        "Confidence is the probability that a bit has the right sign, (1 + |m|)/2"
         + (". The count axis is logarithmic." if scale == "log" else "."),
         f"Histogram of the confidence of {bits['bits']} bits; mean |m| is {bits['mean']:.3f}.",
         {"data": [_histogram(bits, "confidence", "bits")], "layout": layout},
@@ -335,7 +402,7 @@ def _confidence(shown: dict[str, Any]) -> Chart | None:
 
 
 def _calibration(shown: dict[str, Any]) -> Chart | None:
-    """Draw how often bits are right against how sure they are, where the truth is known."""
+    """Draw how often bits are right against their confidence, where the truth is known."""
     if shown["truth"] is None or shown["truth"]["calibration"] is None:
         return None
     found = shown["truth"]["calibration"]
@@ -349,7 +416,7 @@ def _calibration(shown: dict[str, Any]) -> Chart | None:
         "customdata": found["counts"][some],
         "marker": {"size": sizes, "color": "$accent"},
         "line": {"color": "$accent", "width": 1.5},
-        "hovertemplate": "%{customdata} bits, %{x:.1%} sure, %{y:.1%} right<extra></extra>",
+        "hovertemplate": "%{customdata} bits, confidence %{x:.1%}, %{y:.1%} right<extra></extra>",
     }
     diagonal = {"type": "line", "x0": 0.5, "y0": 0.5, "x1": 1, "y1": 1}
     line = {"color": "$muted", "width": 1, "dash": "dot"}
@@ -361,7 +428,7 @@ def _calibration(shown: dict[str, Any]) -> Chart | None:
     return Chart(
         "calibration",
         "Calibration",
-        f"Of bits that are 90 % sure, 90 % should be right (dotted line). Expected calibration "
+        f"Of bits with a confidence of 90 %, 90 % should be right (dotted line). Calibration "
         f"error {found['error']:.4f}. Larger dots hold more bits.",
         f"Share of right bits against confidence; expected error {found['error']:.4f}.",
         {"data": [trace], "layout": layout},

@@ -28,6 +28,7 @@ _MOST_SAMPLE_BYTES = 4_500_000
 _MOST_NAME_CHARACTERS = 4_000_000
 _MOST_CELLS = 200_000  # of the map of overlaps
 _MOST_COLUMNS = 2000
+_MOST_STEPS = 200
 
 
 def contents(material: Material) -> dict[str, Any]:
@@ -41,8 +42,9 @@ def contents(material: Material) -> dict[str, Any]:
     -------
     dict
         ``model``, ``patterns``, ``data``, ``samples``, ``labels``, ``truth`` (the last four None
-        when they are not known), ``parameters``, ``notes`` on what was left out to keep the page
-        small, and what names things.
+        when they are not known), ``trace`` (the steps of the search), ``path`` (score over the
+        number of patterns, or None), ``parameters``, ``notes`` on what was left out to keep the
+        page small, and what names things.
 
     Examples
     --------
@@ -68,10 +70,16 @@ def contents(material: Material) -> dict[str, Any]:
             f"The map of overlaps shows {samples['n_shown']} of {samples['n']} samples, evenly "
             "chosen within each pattern."
         )
+    described = describe(model)
+    trace = described.pop("trace", [])
+    if len(trace) > _MOST_STEPS:
+        left_out.append(f"The first {_MOST_STEPS} of {len(trace)} steps of the search are shown.")
     return {
         "version": __version__,
         "kind": type(model).__name__,
-        "model": describe(model),
+        "model": described,
+        "trace": trace[:_MOST_STEPS],
+        "path": described.pop("path", None),
         "n_spins": material.n_spins,
         "shape": material.shape,
         "names": names,
@@ -111,9 +119,11 @@ def _patterns(
     total = m.sum(axis=0)
     cards = []
     for k in range(n_patterns):
+        part = material.model.patterns_[k] != 0
         card = {"index": k, **_numbers(m[k], material, reading, k)}
         if k < n_drawn:
-            card |= {"m": quantised(m[k]), "top": _top(m[k], total, n_patterns)}
+            drawn = np.where(part, m[k], np.float32(np.nan))
+            card |= {"m": quantised(drawn), "top": _top(m[k], total, n_patterns, part)}
         if reading is not None:
             chosen = nearest(reading, k, n_nearest)
             card["nearest"] = [_sample(material, reading, k, int(a)) for a in chosen]
@@ -129,12 +139,14 @@ def _patterns(
 def _numbers(
     m: NDArray[Any], material: Material, reading: Reading | None, k: int
 ) -> dict[str, Any]:
-    """Return share, confidence and unsure bits of a pattern."""
-    numbers: dict[str, Any] = {}
+    """Return units, strength, share, confidence and uncertain bits of a pattern."""
+    numbers: dict[str, Any] = {"n_part": int(np.count_nonzero(material.model.patterns_[k]))}
+    if isinstance(material.model, LearnedPatterns):
+        numbers["strength"] = float(material.model.strengths_[k])
     if material.has_confidence:
         sure = np.abs(m[material.model.patterns_[k] != 0])
         numbers |= {
-            "confidence": float(sure.mean()),
+            "confidence": float(sure.mean()) if sure.size else 0.0,
             "unsure": int(np.count_nonzero(sure < UNCERTAIN)),
         }
     if reading is not None:
@@ -149,18 +161,21 @@ def _numbers(
     return numbers
 
 
-def _top(m: NDArray[Any], total: NDArray[Any], n_patterns: int) -> list[int]:
-    """Return the surest spins; of equally sure ones, those most unlike in the other patterns."""
+def _top(
+    m: NDArray[Any], total: NDArray[Any], n_patterns: int, part: NDArray[np.bool_]
+) -> list[int]:
+    """Return the most certain spins that take part; ties go to those unlike the other patterns."""
     others = (total - m) / max(n_patterns - 1, 1)
     merit = np.round(np.abs(m), 2) * 1000 - np.sign(m) * others
-    return [int(i) for i in np.argsort(-merit, kind="stable")[:_TOP]]
+    merit[~part] = -np.inf
+    return [int(i) for i in np.argsort(-merit, kind="stable")[: min(_TOP, part.sum())]]
 
 
 def _n_nearest(material: Material, n_patterns: int) -> int:
     """Return how many samples of each pattern a page can hold; images need all their bits."""
     if material.shape is None:
         return _NEAREST
-    characters = material.n_spins // 6 + 4  # eight bits a byte, three bytes in four characters
+    characters = material.n_spins // 6 + 4  # eight bits per byte, three bytes in four characters
     if material.spins is not None and not material.spins.complete:
         characters *= 2  # which entries are there has to be said, too
     return max(1, min(_NEAREST, _MOST_SAMPLE_BYTES // (max(n_patterns, 1) * characters)))
@@ -225,7 +240,7 @@ def _overlap_bins(n_spins: int) -> NDArray[np.float64]:
 
 def _likelihood(material: Material, reading: Reading) -> dict[str, float]:
     return {
-        "coin": -float(np.log(2)),
+        "fair": -float(np.log(2)),
         "independent": independent_score(reading),
         "model": float(material.model.score(material.spins)),
     }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEPS = 100  # of a magnetization between 0 and 1: two decimals, which is what is shown
+NO_PART = -128
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
@@ -19,7 +20,7 @@ def quantised(m: NDArray[np.floating]) -> str:
     Parameters
     ----------
     m : array of shape (n_spins,)
-        Between -1 and 1.
+        Between -1 and 1; NaN, which becomes -128, where a spin takes no part in the pattern.
 
     Examples
     --------
@@ -28,7 +29,8 @@ def quantised(m: NDArray[np.floating]) -> str:
     >>> quantised(np.array([1.0, -0.5, 0.004]))
     'ZM4A'
     """
-    return _base64(np.rint(np.asarray(m) * STEPS).astype(np.int8))
+    steps = np.rint(np.asarray(m) * STEPS)
+    return _base64(np.where(np.isnan(steps), NO_PART, steps).astype(np.int8))
 
 
 def packed(flags: NDArray[np.bool_]) -> str:

@@ -28,10 +28,10 @@ class Material:
     model : HopfieldPatterns, DualTAP or HopfieldRBM
     spins : Spins or None
     names : tuple of str or None
-        One a spin.
+        One per spin.
     sample_names : tuple of str or None
     labels : tuple of str or None
-        One a sample; empty where it is unknown.
+        One per sample; empty where it is unknown.
     truth : array of shape (n_true, n_spins) or None
     shape : (rows, columns) or None
         How the spins form an image.

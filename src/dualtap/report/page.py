@@ -19,7 +19,10 @@ from dualtap.report.encode import script_json
 from dualtap.report.words import Fact, headline, lead, learned_facts, tiles
 
 _SCRIPTS = ("theme.js", "tables.js", "patterns.js", "start.js")
-_EVIDENCE = ("likelihood", "spectrum", "rounds", "learning", "singular", "confidence")
+_EVIDENCE = (
+    *("likelihood", "strengths", "path", "spectrum"),
+    *("rounds", "learning", "singular", "confidence"),
+)
 _DATA_WORDS = {
     "n_samples": "samples",
     "n_spins": "spins",
@@ -65,6 +68,7 @@ def page(shown: dict[str, Any], charts: Sequence[Chart], plotly: str) -> str:
         _labels_section(shown),
         _truth_section(shown, charts),
         _section("evidence", "Evidence", "", _figures(charts, _EVIDENCE)),
+        _search_section(shown),
         _details_section(shown),
     ]
     drawn = [(key, title, body) for key, title, body in sections if body]
@@ -121,6 +125,8 @@ def _data(shown: dict[str, Any], charts: Sequence[Chart]) -> str:
     return script_json(
         {key: shown[key] for key in kept}
         | {
+            "has_strengths": _differ(shown, "strength"),
+            "has_zeros": any(card["n_part"] < shown["n_spins"] for card in cards),
             "patterns": cards,
             "has_samples": shown["samples"] is not None,
             "charts": {chart.key: chart.figure for chart in charts},
@@ -154,11 +160,15 @@ def _opening(shown: dict[str, Any]) -> str:
 def _patterns_section(shown: dict[str, Any]) -> tuple[str, str, str]:
     if not shown["patterns"]:
         return _section("patterns", "Patterns", "", "")
+    first = shown["patterns"][0]
     choices = [("order", "order"), ("share", "share"), ("confidence", "confidence")]
+    choices += [("strength", "strength"), ("n_part", "spins")]
     available = {
         "order": True,
-        "share": "share" in shown["patterns"][0],
+        "share": "share" in first,
         "confidence": shown["has_confidence"],
+        "strength": _differ(shown, "strength"),
+        "n_part": _differ(shown, "n_part"),
     }
     buttons = "".join(
         f'<button type="button" data-sort="{key}" aria-pressed="{str(key == "order").lower()}">'
@@ -168,16 +178,54 @@ def _patterns_section(shown: dict[str, Any]) -> tuple[str, str, str]:
     )
     doubt = "An RBM gives the signs of its patterns and no confidence on single bits."
     if shown["has_confidence"]:
-        doubt = "Unsure bits are amber." if shown["shape"] else "A short bar is an unsure bit."
-    intro = f"Choose a pattern to see it whole, with the samples nearest to it. {doubt}"
+        doubt = (
+            "Uncertain bits are amber." if shown["shape"] else "A short bar is an uncertain bit."
+        )
+    if any(pattern.get("strength", 0) < 0 for pattern in shown["patterns"]):
+        doubt += " Samples avoid a large overlap with a repulsive pattern."
+    intro = f"Click a pattern for details and the samples nearest to it. {doubt}"
+    no_part = ""
+    if any(pattern["n_part"] < shown["n_spins"] for pattern in shown["patterns"]):
+        no_part = '<i class="no-part"></i><span>takes no part</span>'
     body = (
         f'<div class="tools"><div class="legend{" image" if shown["shape"] else ""}">'
-        "<span>−1</span><i></i><span>+1</span></div>"
+        f'<span>−1</span><i class="scale"></i><span>+1</span>{no_part}</div>'
         '<div class="sort" role="group" aria-label="Sort patterns">'
         f"<span>Sort by</span>{buttons}</div></div>"
         f'<div id="cards" class="cards{"" if shown["shape"] else " wide"}"></div>'
     )
     return _section("patterns", "Patterns", intro, body)
+
+
+def _differ(shown: dict[str, Any], key: str) -> bool:
+    """Say whether patterns have different values of something."""
+    return len({pattern.get(key) for pattern in shown["patterns"]}) > 1
+
+
+def _search_section(shown: dict[str, Any]) -> tuple[str, str, str]:
+    """Return what was tried, and what it gained."""
+    steps = shown["trace"]
+    if not steps:
+        return _section("search", "Search", "", "")
+    head = ["step", "move", "source", "patterns", "description length", "gain", "accepted"]
+    rows = [
+        [
+            *(step["step"], step["move"], step["source"], step["n_patterns"]),
+            *(_number(step["objective"]), _number(step["gain"])),
+            "yes" if step["accepted"] else "no",
+        ]
+        for step in steps
+    ]
+    n_accepted = sum(step["accepted"] for step in steps)
+    intro = (
+        "Every change of the model that was tried. It is accepted if it shortens the description "
+        f"of data and model, in nats; {n_accepted} of {len(steps)} were."
+    )
+    return _section("search", "Search", intro, _table("Steps of the search", head, rows))
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".replace("-", "−")
 
 
 def _samples_section(charts: Sequence[Chart]) -> tuple[str, str, str]:

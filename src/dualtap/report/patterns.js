@@ -1,7 +1,8 @@
 // Cards of the patterns, and the dialog that shows one of them with its samples.
 
-const UNSURE = 0.8;
+const UNCERTAIN = 0.8;
 const STEPS = 100; // magnetizations are stored in hundredths
+const NO_PART = -128; // of a spin that takes no part in a pattern
 const PAGE = 100; // rows of the table of spins shown at a time
 const CARD_ROWS = 20; // with at most as many spins a card names them all
 const magnetizations = new Map();
@@ -37,9 +38,11 @@ function spinName(i) {
 const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 const plural = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
 const signed = (m) => `${m < 0 ? '−' : '+'}${Math.abs(m).toFixed(2)}`;
+const number = (value) => String(Number(value.toPrecision(3))).replace('-', '−');
 
-// Mix the colour of doubt with that of the sign, the more the surer.
+// Mix the colour of doubt with that of the sign, the more the more certain.
 function shade(value) {
+  if (value === NO_PART) return channels(colours['no-part']);
   const end = channels(value < 0 ? colours.off : colours.on);
   const share = Math.min(Math.abs(value) / STEPS, 1);
   return channels(colours.doubt).map((doubt, c) => Math.round(doubt + share * (end[c] - doubt)));
@@ -73,6 +76,9 @@ function drawImages() {
 }
 
 function bar(value) {
+  if (value === NO_PART) {
+    return make('span', { className: 'diverging', title: 'takes no part' }, make('i', { className: 'no-part' }));
+  }
   const inner = make('i', { className: value < 0 ? 'minus' : 'plus' });
   inner.style.width = `${Math.abs(value) / STEPS * 50}%`;
   return make('span', { className: 'diverging', 'aria-hidden': 'true' }, inner);
@@ -89,9 +95,13 @@ function barRows(pattern) {
 // What is known of a pattern, in the order in which cards show it.
 function factsOf(pattern) {
   const facts = [];
+  if (data.has_strengths || pattern.strength < 0) {
+    facts.push([number(pattern.strength), pattern.strength < 0 ? 'strength, repulsive' : 'strength']);
+  }
+  if (data.has_zeros) facts.push([`${pattern.n_part} of ${data.n_spins}`, 'spins']);
   if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
   if (pattern.confidence !== undefined) facts.push([pattern.confidence.toFixed(3), 'mean |m|']);
-  if (pattern.unsure !== undefined) facts.push([String(pattern.unsure), pattern.unsure === 1 ? 'unsure bit' : 'unsure bits']);
+  if (pattern.unsure !== undefined) facts.push([String(pattern.unsure), pattern.unsure === 1 ? 'uncertain bit' : 'uncertain bits']);
   if (pattern.majority) facts.push([`label ${pattern.majority.label}`, `for ${percent(pattern.majority.share)}`]);
   return facts;
 }
@@ -99,7 +109,8 @@ function factsOf(pattern) {
 function card(pattern) {
   const facts = factsOf(pattern);
   const said = facts.map(([value, what]) => `${value} ${what}`).join(', ');
-  const inside = [make('span', { className: 'title' }, `Pattern ${pattern.index}`)];
+  const badge = pattern.strength < 0 ? [make('span', { className: 'badge' }, 'repulsive')] : [];
+  const inside = [make('span', { className: 'title' }, `Pattern ${pattern.index}`, ...badge)];
   if (pattern.m === undefined) inside.push(make('span', { className: 'none' }, 'not drawn'));
   else if (data.shape) inside.push(picture(() => magnetizationOf(pattern), `Image of pattern ${pattern.index}`));
   else inside.push(barRows(pattern));
@@ -186,8 +197,10 @@ function samplesPart(pattern) {
 // A table of all spins, some rows at a time, that can be filtered and sorted.
 function spinTable(pattern) {
   const m = magnetizationOf(pattern);
-  const keys = [(i) => sortKey(spinName(i)), (i) => [0, m[i], ''], (i) => [0, Math.abs(m[i]), '']];
-  const titles = data.has_confidence ? ['spin', 'm', 'sure'] : ['spin', 'sign'];
+  const size = (i) => (m[i] === NO_PART ? -1 : Math.abs(m[i]));
+  const value = (i) => (m[i] === NO_PART ? 0 : m[i]);
+  const keys = [(i) => sortKey(spinName(i)), (i) => [0, value(i), ''], (i) => [0, size(i), '']];
+  const titles = data.has_confidence ? ['spin', 'm', 'confidence'] : ['spin', 'sign'];
   const all = [...m.keys()];
   let rows = all;
   let shown = PAGE;
@@ -198,10 +211,11 @@ function spinTable(pattern) {
   const table = make('table', { className: data.names ? 'sortable spins' : 'sortable spins short' }, headings(data.shape ? titles : [...titles, '']), body);
   const fill = () => {
     body.replaceChildren(...rows.slice(0, shown).map((i) => {
-      const cells = [signed(m[i] / STEPS)];
-      if (data.has_confidence) cells.push(percent((1 + Math.abs(m[i]) / STEPS) / 2));
-      const unsure = Math.abs(m[i]) < UNSURE * STEPS;
-      return make('tr', { className: unsure ? 'unsure' : '' }, make('th', { scope: 'row' }, spinName(i)),
+      const absent = m[i] === NO_PART;
+      const cells = [absent ? 'no part' : signed(m[i] / STEPS)];
+      if (data.has_confidence) cells.push(absent ? '–' : percent((1 + Math.abs(m[i]) / STEPS) / 2));
+      const uncertain = !absent && Math.abs(m[i]) < UNCERTAIN * STEPS;
+      return make('tr', { className: absent ? 'absent' : uncertain ? 'uncertain' : '' }, make('th', { scope: 'row' }, spinName(i)),
         ...cells.map((cell) => make('td', {}, cell)), ...(data.shape ? [] : [make('td', {}, bar(m[i]))]));
     }));
     count.textContent = `${Math.min(shown, rows.length)} of ${plural(rows.length, 'spin')} shown.`;
@@ -239,7 +253,8 @@ function largeImage(pattern) {
     const [rows, columns] = data.shape;
     const at = (offset, size, n) => Math.min(n - 1, Math.max(0, Math.floor(offset / size * n)));
     const i = at(event.offsetY, canvas.clientHeight, rows) * columns + at(event.offsetX, canvas.clientWidth, columns);
-    readout.textContent = `${spinName(i)}: m = ${signed(magnetizationOf(pattern)[i] / STEPS)}`;
+    const m = magnetizationOf(pattern)[i];
+    readout.textContent = `${spinName(i)}: ${m === NO_PART ? 'takes no part' : `m = ${signed(m / STEPS)}`}`;
   });
   return make('figure', { className: 'large' }, canvas, readout);
 }

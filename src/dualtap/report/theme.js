@@ -1,7 +1,7 @@
 // Colours of the theme in use, and the charts drawn in them.
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const TOKENS = ['ink', 'muted', 'quiet', 'line', 'surface', 'accent', 'plus', 'zero', 'minus', 'on', 'doubt', 'off'];
+const TOKENS = ['ink', 'muted', 'quiet', 'line', 'surface', 'accent', 'plus', 'zero', 'minus', 'on', 'doubt', 'off', 'no-part'];
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const printed = matchMedia('print');
 const PRINT_WIDTH = 640; // what a page of paper holds between its margins

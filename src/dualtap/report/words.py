@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 _ENDED = {
     "flat": "the pseudo-likelihood had become flat",
-    "max_updates": "all updates asked for were made",
+    "max_updates": "the maximum number of updates was reached",
     "diverged": "the weights diverged",
     "callback": "a callback stopped it",
 }
@@ -50,7 +50,7 @@ def lead(shown: dict[str, Any]) -> list[str]:
         return [_sentence(model["reason"]), see]
     near = model.get("median_overlap_with_the_nearest_pattern")
     sentences = [
-        _sentence(f"why {model['n_patterns']}: {model['reason']}") if model["reason"] else "",
+        _sentence(model["reason"]) if model["reason"] else "",
         "" if near is None else f"Median overlap with the nearest pattern: {near:.3f}.",
         f"Samples per pattern: {model['samples_per_pattern']}.",
     ]
@@ -98,10 +98,14 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
     if model.get("beta") is not None:
         note = "given" if model["beta_was_given"] else "fitted"
         found.append(Fact("inverse temperature β", f"{model['beta']:.3g}", note))
+    elif len(set(model.get("strengths", ()))) > 1:
+        low, high = min(model["strengths"]), max(model["strengths"])
+        n = model.get("n_repulsive", 0)
+        found.append(Fact("strengths", f"{low:.2g} to {high:.2g}", f"{n} repulsive" if n else ""))
     bits = shown["confidence"]
     if bits is not None:
         note = f"of {bits['bits']}; mean |m| {bits['mean']:.3f}"
-        found.append(Fact("unsure bits", str(bits["unsure"]), note))
+        found.append(Fact("uncertain bits", str(bits["unsure"]), note))
     if shown["data"] is None:
         found.append(Fact("spins", str(shown["n_spins"])))
     else:
@@ -110,9 +114,9 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
         )
     scores = shown["likelihood"]
     if scores is not None:
-        note = f"nats a spin; means alone {scores['independent']:.3f}"
-        found.append(Fact("log-likelihood", f"{scores['model']:.3f}", note))
-    return [fact._replace(value=fact.value.replace("-", "−")) for fact in found]
+        note = f"means alone {scores['independent']:.3f}"
+        found.append(Fact("log pseudo-likelihood per spin", f"{scores['model']:.3f}", note))
+    return [Fact(fact.name, *(text.replace("-", "−") for text in fact[1:])) for fact in found]
 
 
 def learned_facts(shown: dict[str, Any]) -> list[Fact]:
@@ -124,11 +128,23 @@ def learned_facts(shown: dict[str, Any]) -> list[Fact]:
     >>> [fact[:2] for fact in learned_facts({"model": {"n_patterns": 2, "beta": None}})]
     [('n patterns', '2'), ('beta', 'unknown')]
     """
-    return [
+    model = shown["model"]
+    facts = [
         Fact(key.replace("_", " "), _value(value))
-        for key, value in shown["model"].items()
-        if not isinstance(value, (list, dict)) and value != ""
+        for key, value in model.items()
+        if not isinstance(value, (list, dict)) and value != "" and key != "beta_was_given"
     ]
+    if "beta_was_given" not in model:
+        return facts
+    strengths = model.get("strengths", [])
+    if model.get("beta") is not None:
+        source = "given" if model["beta_was_given"] else "fitted"
+        text = f"{_value(model['beta'])} ({source})"
+    elif len(set(strengths)) > 1:
+        text = f"none: strengths {min(strengths):.3g} to {max(strengths):.3g}"
+    else:
+        return facts
+    return [fact._replace(value=text) if fact.name == "beta" else fact for fact in facts]
 
 
 def _value(value: Any) -> str:

@@ -14,6 +14,8 @@ from dualtap.recovery.refit import Fit
 from dualtap.recovery.rotate import (
     are_products,
     binary,
+    depth,
+    independent,
     nearest_ternary,
     polish,
     row_basis,
@@ -30,6 +32,7 @@ _ROTATIONS = 6
 _SAME_ANSWER = 0.9
 _MOST_PAIRED = 40
 _VARIMAX_STEPS = 200
+_NEW = 0.2  # share of a vector that others must leave unexplained
 
 
 def responds_linearly(whole: Spectrum, blocks: Blocks) -> bool:
@@ -152,11 +155,9 @@ class Residual(NamedTuple):
 
     @property
     def n_signal(self) -> int:
-        """Directions above the noise edge, of spins that all have unit variance."""
-        s = self.spectrum
-        above = int(np.count_nonzero(s.values[: s.n_signal] > s.edge))
+        """Directions above the noise edge, no more than a share of the number of spins."""
         most = max(len(self.variance) // calibration.DIMENSIONS, 1)
-        return max(min(above, most), min(self.least, len(s.vectors)))
+        return max(min(self.spectrum.n_signal, most), min(self.least, len(self.spectrum.vectors)))
 
     def with_at_least(self, n: int) -> Residual:
         """Return the same with so many directions taken for signals."""
@@ -183,15 +184,27 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
     return Residual(residual, D.astype(np.float32), left)
 
 
+def whole_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
+    """Yield patterns for all directions above the noise edge together: ±1, then sparse ones."""
+    k, D = left.n_signal, left.variance
+    if not k:
+        return
+    V = left.spectrum.vectors[:k]
+    for m in rotated(left.blocks, D, V, rng, 2):
+        yield binary(m)
+    u = row_basis(V / np.sqrt(D))
+    pool = sparse(u, rng)
+    pool = pool[np.count_nonzero(pool, axis=1) > 1]
+    yield independent(pool, depth(pool, u), k, _NEW)
+
+
 def rotations(left: Residual, rng: np.random.Generator) -> F32:
     """Return ±1 and sparse vectors near the directions that a model leaves above the noise."""
-    k = left.n_signal
-    pool = [np.empty((0, len(left.variance)), np.float32)]
-    D = left.variance
-    for n in sorted({min(2 * 2**j, k) for j in range(k.bit_length())}) if k else ():
-        V = left.spectrum.vectors[:n]
-        pool.append(sparse(row_basis(V / np.sqrt(D)), rng))
+    k, D = left.n_signal, left.variance
+    pool = [np.empty((0, len(D)), np.float32)]
+    for n in sorted({min(2**j, k) for j in range(1, k.bit_length() + 1)}) if k else ():
+        pool.append(sparse(row_basis(left.spectrum.vectors[:n] / np.sqrt(D)), rng))
     if k:
         V = left.spectrum.vectors[:k]
-        pool += [binary(m) for m in rotated(left.blocks, D, V, rng, 2)]
+        pool += [binary(m) for m in rotated(left.blocks, D, V, rng, 1)]
     return np.concatenate(pool)

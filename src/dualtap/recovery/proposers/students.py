@@ -19,7 +19,7 @@ from dualtap.recovery.moves import State
 from dualtap.recovery.objective import pattern_costs, sizes_of
 from dualtap.spins.blocks import F32
 
-MOST_SPINS = 1200
+MOST_SPINS = 700
 """Spins beyond which no matrix of residual couplings is made."""
 _ITERATIONS = 6
 _WORK = 2**21
@@ -71,9 +71,9 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
     Y, sign = _starts(couplings)
     one = np.ones(judge.n_spins)
     parts = []
-    for counted in (1.0, calibration.EVIDENCE_COUNTED):
-        sizes = np.arange(1, judge.n_spins + 1)
-        costs = pattern_costs(sizes, judge.n_spins, judge.n_samples, counted * one)
+    for counted in (1.0, 2.0):
+        sizes = np.arange(1.0, judge.n_spins + 1)
+        costs = pattern_costs(sizes, counted * one, judge)
         y, Z = Y, np.zeros_like(Y)
         moving = np.arange(len(Y))
         for _ in range(_ITERATIONS):
