@@ -80,46 +80,50 @@ def test_first_derivatives(case):
 
 def test_second_derivatives(case):
     judge, Z, g, b, _ = case
+    e = 1e-3  # the passes are in single precision
 
-    def slope(g):
-        return judge.statistics(Z, g, b).slope
+    def differences(name, of_fields):
+        result = []
+        for d in e * np.eye(len(b if of_fields else g)):
+            at = [(g, b + x * d) if of_fields else (g + x * d, b) for x in (1, -1)]
+            up, down = (getattr(judge.statistics(Z, *point), name) for point in at)
+            result.append((down - up) / (2 * e))
+        return np.array(result)
 
-    def residual(b):
-        return judge.statistics(Z, g, b).residual
-
-    big = 100  # times STEP: the passes are in single precision
-    s = judge.statistics(Z, g, b)
-    H = -np.array(
-        [(slope(g + e) - slope(g - e)) / (2 * big * STEP) for e in big * STEP * np.eye(3)]
-    )
-    np.testing.assert_allclose(judge.curvature(Z, g, b), H, atol=5e-3)
-    steps = big * STEP * np.eye(6)
-    D = -np.array([(residual(b + e) - residual(b - e)) / (2 * big * STEP) for e in steps])
-    np.testing.assert_allclose(np.diag(s.variance), D, atol=5e-3)
-    mixed = [
-        -(judge.statistics(Z, g, b + e).slope - judge.statistics(Z, g, b - e).slope)
-        / (2 * big * STEP)
-        for e in steps
-    ]
-    np.testing.assert_allclose(s.mixed.T, mixed, atol=5e-3)
+    C = judge.curvature(Z, g, b)
+    np.testing.assert_allclose(C.H, differences("slope", False), atol=5e-3)
+    np.testing.assert_allclose(C.mixed, differences("residual", False), atol=5e-3)
+    np.testing.assert_allclose(C.mixed.T, differences("slope", True), atol=5e-3)
+    np.testing.assert_allclose(np.diag(C.variance), differences("residual", True), atol=5e-3)
+    np.testing.assert_allclose(judge.statistics(Z, g, b).variance, C.variance, rtol=1e-5)
 
 
 def test_own_curvature_is_the_diagonal(case):
     judge, Z, g, b, _ = case
     (S, _, W), *_ = judge.residuals(Z, g, b)
     own = Features(S, Z).own_curvature(W)
-    np.testing.assert_allclose(own, np.diag(judge.curvature(Z, g, b)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(own, np.diag(judge.curvature(Z, g, b).H), rtol=1e-4, atol=1e-5)
 
 
-def test_scores_are_products_of_the_slopes_of_single_samples(case):
+def test_curvature_with_fields_following(case):
     judge, Z, g, b, _ = case
-    parts = []
-    for S, R, _ in judge.residuals(Z, g, b):
-        for s, r in zip(S.astype(float), R.astype(float), strict=True):
-            x = Z * (Z @ s)[:, None] / 6 - np.square(Z) * s / 6  # dh/dg
-            parts.append((x - judge.shift(Z)) @ r)  # around the means of the spins
-    expected = np.array(parts).T @ np.array(parts)
-    np.testing.assert_allclose(judge.statistics(Z, g, b).scores, expected, rtol=1e-4, atol=1e-4)
+    C, v = judge.curvature(Z, g, b), 0.3
+    whole = np.block([[C.H, C.mixed], [C.mixed.T, np.diag(C.variance + 1 / v)]])
+    np.testing.assert_allclose(
+        C.without_fields(v), np.linalg.inv(np.linalg.inv(whole)[:3, :3]), atol=1e-6
+    )
+
+
+def test_curvature_at_fixed_mean_fields_is_a_change_of_variables(case):
+    judge, Z, g, b, _ = case
+    C, A = judge.curvature(Z, g, b), judge.shift(Z)
+    whole = np.block([[C.H, C.mixed], [C.mixed.T, np.diag(C.variance)]])
+    change = np.block([[np.eye(3), -A], [np.zeros((6, 3)), np.eye(6)]])  # g, c to g, b = c - g A
+    expected = change @ whole @ change.T
+    around = C.around(A)
+    np.testing.assert_allclose(around.H, expected[:3, :3], atol=1e-6)
+    np.testing.assert_allclose(around.mixed, expected[:3, 3:], atol=1e-6)
+    np.testing.assert_allclose(np.diag(around.variance), expected[3:, 3:], atol=1e-6)
 
 
 def test_one_strength_is_the_sum_of_all(case):
@@ -129,7 +133,7 @@ def test_one_strength_is_the_sum_of_all(case):
     common = judge.common(Z, beta, b)
     assert pytest.approx(s.L, rel=1e-5) == common.L
     assert common.slope == pytest.approx(s.slope.sum(), abs=1e-4)
-    curvature = judge.curvature(Z, np.full(3, beta), b).sum()
+    curvature = judge.curvature(Z, np.full(3, beta), b).H.sum()
     assert common.curvature == pytest.approx(curvature, rel=1e-4)
     np.testing.assert_allclose(common.residual, s.residual, atol=1e-5)
     np.testing.assert_allclose(common.variance, s.variance, atol=1e-5)
@@ -166,7 +170,8 @@ def test_a_row_stands_for_several_samples(monkeypatch):
     part = judged(few.rows)
     for one, other in zip(part.statistics(Z, g, b), few.statistics(Z, g, b), strict=True):
         np.testing.assert_allclose(few.weight * one, other, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(few.weight * part.curvature(Z, g, b), few.curvature(Z, g, b))
+    for one, other in zip(part.curvature(Z, g, b), few.curvature(Z, g, b), strict=True):
+        np.testing.assert_allclose(few.weight * one, other, rtol=1e-6, atol=1e-6)
     assert pytest.approx(whole.statistics(Z, g, b).L, rel=0.1) == few.statistics(Z, g, b).L
 
 
@@ -181,7 +186,8 @@ def test_blocks_make_no_difference(monkeypatch, missing):
     assert len(list(many.chunks())) == 8
     for a, c in zip(one.statistics(Z, g, b), many.statistics(Z, g, b), strict=True):
         np.testing.assert_allclose(a, c, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(one.curvature(Z, g, b), many.curvature(Z, g, b), rtol=1e-4)
+    for a, c in zip(one.curvature(Z, g, b), many.curvature(Z, g, b), strict=True):
+        np.testing.assert_allclose(a, c, rtol=1e-4, atol=1e-4)
 
 
 def test_curvature_by_some_of_the_rows(monkeypatch):
@@ -191,14 +197,14 @@ def test_curvature_by_some_of_the_rows(monkeypatch):
     whole = judged(X).curvature(Z, g, np.zeros(8))
     monkeypatch.setattr(calibration, "CURVATURE_ENTRIES", 2**13)
     monkeypatch.setattr(judge, "_PRODUCTS", 1)
-    np.testing.assert_allclose(judged(X).curvature(Z, g, np.zeros(8)), whole, rtol=0.1, atol=100)
+    for some, every in zip(judged(X).curvature(Z, g, np.zeros(8)), whole, strict=True):
+        np.testing.assert_allclose(some, every, rtol=0.1, atol=100)
 
 
 def test_without_patterns():
     X, _, _, b = drawn(6)
     s = judged(X).statistics(np.empty((0, 6), np.float32), np.empty(0), b)
     assert s.slope.shape == (0,)
-    assert s.mixed.shape == (0, 6)
     np.testing.assert_allclose(s.residual, (X - np.tanh(b)).sum(axis=0), atol=1e-5)
     assert pytest.approx(log_expit(2 * X * b).sum(), rel=1e-6) == s.L
 

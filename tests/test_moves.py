@@ -44,7 +44,7 @@ def test_leaving_a_weak_pattern_out_costs_what_second_order_says():
     Z = np.concatenate([model.patterns, rng.choice([-1, 1], size=(1, 40))])
     fit = fitted(judge, Z)
     fit = refit(judge, fit.Z, fit.g, fit.b, fit.parameters)  # with the curvature there
-    K = information(fit)[0]
+    K = information(fit)
     for mu in range(4):
         others = np.delete(np.arange(4), mu)
         without = fitted(judge, Z[others])
