@@ -475,6 +475,8 @@ LEARNED = (
     "n_patterns_",
     "beta_",
     "fields_",
+    "means_",
+    "objective_",
     "weights_",
     "labels_",
     "_typical_overlaps",
@@ -498,7 +500,9 @@ def test_model_round_trip(tmp_path, request, teacher, name):
     for attribute in LEARNED:
         np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
     assert type(back) is type(model)
-    assert [type(value) for value in (back.beta_, back.reason_)] == [float, str]
+    kinds = [type(value) for value in (back.beta_, back.objective_, back.reason_)]
+    assert kinds == [float, float, str]
+    assert back.means_.shape == (model.n_features_in_,)
     X = teacher.sample(5, random_state=9)
     for method in ("predict", "predict_proba", "score_samples", "transform"):
         np.testing.assert_array_equal(getattr(back, method)(X), getattr(model, method)(X))
@@ -551,6 +555,8 @@ def test_models_of_the_first_schema_are_read(tmp_path, by_deflation, teacher):
     back = dt.load(path)
     assert type(back) is dt.DualTAP
     assert (back.start, back.reason_) == ("spectral", "")
+    assert not back.means_.any()
+    assert np.isnan(back.objective_)
     np.testing.assert_array_equal(back.strengths_, by_deflation.strengths_)
     for attribute in ("patterns_", "magnetizations_", "beta_", "labels_", "weights_", "fields_"):
         np.testing.assert_array_equal(getattr(back, attribute), getattr(by_deflation, attribute))
@@ -623,8 +629,13 @@ def test_models_of_the_second_schema_are_read(tmp_path, request, teacher, name, 
     else:
         assert back.get_params() == model.get_params()
         np.testing.assert_array_equal(back.spectrum_, model.spectrum_)
-    for attribute in set(LEARNED) - {"_median_overlap"}:
+    new = {"_median_overlap", "means_", "objective_", "trace_"}
+    for attribute in set(LEARNED) - new:
         np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
+    assert back.trace_ == []
+    assert back.means_.shape == back.fields_.shape
+    assert not back.means_.any()
+    assert np.isnan(back.objective_)
     X = teacher.sample(5, random_state=9)
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
     assert back.score(X) == model.score(X)

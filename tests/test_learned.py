@@ -20,6 +20,7 @@ def made(patterns, strengths, fields=None, weights=None):
     model.patterns_, model.magnetizations_ = patterns, patterns.astype(np.float32)
     model.strengths_ = np.array(strengths, dtype=np.float64)
     model.fields_ = np.zeros(n_spins) if fields is None else np.asarray(fields, dtype=np.float64)
+    model.means_, model.objective_ = np.tanh(model.fields_), 0.0
     model.weights_ = np.full(n_patterns, 1 / max(n_patterns, 1)) if weights is None else weights
     model.labels_ = np.zeros(10, dtype=np.int64)
     model._typical_overlaps, model._median_overlap = np.ones(n_patterns), 1.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import log_expit
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.local_fields import local_fields, log_likelihoods, log_sigmoid
+from dualtap.local_fields import filled, local_fields, log_likelihoods, log_sigmoid
 
 many = settings(max_examples=60, deadline=None)
 
@@ -20,11 +20,8 @@ def brute_force_fields(S, zeta, g, b):
     for a, i in np.ndindex(S.shape):
         h[a, i] = b[i]
         for mu, v in enumerate(zeta):
-            n_pattern = np.count_nonzero(v)
-            n_seen = np.count_nonzero(v * S[a])
-            c = (n_pattern - 1) / max(n_seen - 1, 1) if not S[a].all() else 1
             others = sum(v[j] * S[a, j] for j in range(n_spins) if j != i)
-            h[a, i] += g[mu] / n_spins * c * v[i] * others
+            h[a, i] += g[mu] / n_spins * v[i] * others
     return h
 
 
@@ -49,12 +46,13 @@ cases = given(
 @cases
 def test_local_fields_by_loops(seed, M, k, n_spins, missing):
     S, zeta, g, b = drawn(seed, M, k, n_spins, missing)
-    h = local_fields(S, zeta, g, b, complete=missing == 0)
+    S = np.where(S == 0, np.float32(0.3), S)  # means of spins that are not there
+    h = local_fields(S, zeta, g, b)
     assert h.shape == S.shape
     assert h.dtype == np.float32
-    seen = S != 0
-    expected = brute_force_fields(S, zeta, g, b)
-    np.testing.assert_allclose(h[seen], expected[seen], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(h, brute_force_fields(S, zeta, g, b), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(h, local_fields(S, zeta, g, b, overlaps=S @ zeta.T), atol=1e-5)
+    np.testing.assert_allclose(local_fields(S, zeta, g), h - b.astype(np.float32), atol=1e-5)
 
 
 @many
@@ -63,37 +61,50 @@ def test_the_field_on_a_spin_does_not_depend_on_it(seed, M, k, n_spins, missing)
     S, zeta, g, b = drawn(seed, M, k, n_spins, missing)
     turned = S.copy()
     turned[:, 0] *= -1
-    h, after = (local_fields(s, zeta, g, b, complete=False)[:, 0] for s in (S, turned))
+    h, after = (local_fields(s, zeta, g, b)[:, 0] for s in (S, turned))
     np.testing.assert_allclose(h, after, atol=1e-4)
 
 
-def test_complete_samples_need_no_counting():
+@many
+@cases
+def test_missing_spins_are_filled_by_steps_of_mean_field(seed, M, k, n_spins, missing):
+    S, zeta, g, b = drawn(seed, M, k, n_spins, missing)
+    means = np.linspace(-0.8, 0.8, n_spins)
+    found = filled(S.astype(np.int8), zeta, g, b, means)
+    assert found.dtype == np.float32
+    expected = np.where(S == 0, means, S)
+    kappa = (S == 0) @ np.square(zeta).T @ np.maximum(-g, 0) / n_spins
+    for _ in range(3):
+        t = np.tanh(brute_force_fields(expected, zeta, g, b))
+        step = (t - expected) / (1 + kappa[:, None])
+        expected = np.where(S == 0, expected + step, S)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert (np.abs(found) <= 1).all()
+
+
+def test_complete_samples_stay_as_they_are():
     S, zeta, g, b = drawn(0, 8, 4, 30, missing=0)
-    fast = local_fields(S, zeta, g, b)
-    np.testing.assert_allclose(fast, local_fields(S, zeta, g, b, complete=False), atol=1e-5)
-    np.testing.assert_allclose(local_fields(S, zeta, g), fast - b.astype(np.float32), atol=1e-5)
+    np.testing.assert_array_equal(filled(S, zeta, g, b), S)
 
 
-def test_a_pair_is_never_scaled():
+def test_a_missing_spin_without_fields_or_patterns_has_mean_zero():
     zeta, g = np.array([[1, 1, 0, 0]], np.float32), np.array([4.0])
-    S = np.array([[1, 1, 0, 0], [1, 0, 1, 1], [0, 1, 1, 1]], np.float32)
-    h = local_fields(S, zeta, g, complete=False)
-    np.testing.assert_allclose(h[0], [1, 1, 0, 0])
-    assert h[1, 0] == 0  # its partner is missing
-    assert h[2, 1] == 0
+    S = np.array([[1, 0, 1, 0], [0, 0, 1, 1]], np.float32)
+    np.testing.assert_allclose(
+        filled(S, zeta, g), [[1, np.tanh(1.0), 1, 0], [0, 0, 1, 1]], atol=1e-6
+    )
 
 
-def test_missing_spins_are_like_the_observed_ones_of_their_pattern():
-    # Two patterns on halves of the spins; the first half is aligned, the second is not.
-    zeta = np.zeros((2, 20), np.float32)
-    zeta[0, :10] = zeta[1, 10:] = 1
-    S = np.ones((1, 20), np.float32)
-    S[0, 10::2] = -1
-    whole = local_fields(S, zeta, np.array([2.0, 2.0]))
-    S[0, 5:10] = 0
-    half = local_fields(S, zeta, np.array([2.0, 2.0]), complete=False)
-    np.testing.assert_allclose(half[0, :5], whole[0, :5], rtol=1e-6)
-    np.testing.assert_allclose(half[0, 10:], whole[0, 10:], rtol=1e-6)
+def test_repelled_spins_that_are_missing_do_not_oscillate():
+    # All of one pattern but one: the others settle between -1 and 1, at the mean-field solution.
+    n_spins, g = 50, np.array([-20.0])
+    S = np.zeros((1, n_spins), np.float32)
+    S[0, 0] = 1
+    t = filled(S, np.ones((1, n_spins), np.float32), g)[0, 1:]
+    h = -20 / n_spins * (1 + (n_spins - 2) * t[0])
+    assert t.max() - t.min() < 1e-6
+    assert -0.1 < t[0] < 0.05
+    assert abs(np.tanh(h) - t[0]) < 0.2
 
 
 def test_likelihoods_are_conditional_probabilities_of_the_model():

@@ -15,9 +15,10 @@ from dualtap.metrics import pseudo_likelihood
 from dualtap.recovery.published.deflate import Students, deflate, rayleigh
 from dualtap.recovery.published.starts import random_students, spectral_student
 from dualtap.recovery.published.stopping import kink
-from dualtap.recovery.temperature import BETA_RANGE, fit_beta
+from dualtap.recovery.refit import fit_beta
 from dualtap.schemes import TAP
 from dualtap.solve import Solution, StopReason, solve
+from dualtap.spins import as_spins
 
 # --- Starts -------------------------------------------------------------------------------------
 
@@ -312,13 +313,13 @@ def warm_data(request):
 
 def test_beta_of_the_teacher_is_recovered(warm_data):
     teacher, X = warm_data
-    assert fit_beta(X, teacher.patterns) == pytest.approx(teacher.beta, rel=0.05)
+    assert fit_beta(as_spins(X), teacher.patterns) == pytest.approx(teacher.beta, rel=0.05)
 
 
 def test_beta_maximises_the_pseudo_likelihood(warm_data):
     teacher, X = warm_data
     X = X[:200]
-    found = fit_beta(X, teacher.patterns)
+    found = fit_beta(as_spins(X), teacher.patterns)
     best = minimize_scalar(
         lambda beta: -pseudo_likelihood(X, teacher.patterns, beta),
         bounds=(0.1, 10),
@@ -332,14 +333,14 @@ def test_beta_from_incomplete_data():
     teacher = HopfieldModel.random(1000, 3, 2.0, random_state=0)
     X = teacher.sample(200, random_state=1)
     X[np.random.default_rng(2).random(X.shape) < 0.3] = 0
-    assert fit_beta(X, teacher.patterns) == pytest.approx(2.0, rel=0.05)
+    spins = as_spins(X, zero_is_missing=True)
+    assert fit_beta(spins, teacher.patterns) == pytest.approx(2.0, rel=0.05)
 
 
 def test_beta_stays_in_its_range():
     pattern = np.where(np.arange(100) % 3, 1, -1)[None]
-    cold = fit_beta(np.repeat(pattern, 5, axis=0), pattern)
-    assert BETA_RANGE[0] < cold <= BETA_RANGE[1]
-    assert cold > 5  # not one spin against its field
-    # Samples that avoid the pattern want β = 0, as near as the range allows.
+    cold = fit_beta(as_spins(np.repeat(pattern, 5, axis=0)), pattern)
+    assert 5 < cold <= 50  # not one spin against its field
+    # Samples that avoid the pattern want β = 0.
     against = np.where(np.arange(100) % 2, pattern, -pattern)
-    assert fit_beta(against, pattern) == pytest.approx(BETA_RANGE[0], rel=0.1)
+    assert 0 <= fit_beta(as_spins(against), pattern) < 0.01

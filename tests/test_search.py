@@ -1,4 +1,4 @@
-"""From a space to its ±1 vectors: polishing, independence, the search, and filling up."""
+"""From a space to its ±1 vectors: polishing, independence, and the search."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match
-from dualtap.recovery import search as searching
 from dualtap.recovery import starts
 from dualtap.recovery.factors import start_factors
 from dualtap.recovery.rotate import (
@@ -19,9 +18,8 @@ from dualtap.recovery.rotate import (
     spurious_depth,
     unmixed,
 )
-from dualtap.recovery.search import Found, at_first_sight, fill, paying, search
+from dualtap.recovery.search import all_at_once, search
 from dualtap.recovery.starts import far_apart
-from dualtap.recovery.task import Task
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 
@@ -219,14 +217,12 @@ def rotated(n_spins, n_patterns, noise, seed=0, n_samples=10):
     return zeta, blocks, start_factors(blocks, V)
 
 
-@pytest.mark.parametrize("start", ["auto", "spectral", "samples", "random"])
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.4])
 @pytest.mark.parametrize("n_patterns", [1, 4, 8])
-def test_search_finds_rotated_patterns(start, noise, n_patterns):
+def test_search_finds_rotated_patterns(noise, n_patterns):
     zeta, blocks, factors = rotated(400, n_patterns, noise)
-    found = search(blocks, factors, np.random.default_rng(1), start)
-    assert found.n_patterns == n_patterns
-    Z = found.factors.V[:n_patterns]
+    Z = search(blocks, factors, np.random.default_rng(1))
+    assert len(Z) == n_patterns
     assert set(np.unique(Z)) == {-1, 1}
     # Noise of 0.4 turns a bit beyond 2.5 deviations: 0.6 % of them, twice that in overlap. At
     # worst two patterns are refitted to the data only in part.
@@ -243,25 +239,22 @@ def test_search_tells_patterns_from_real_vectors(n_real):
     rng = np.random.default_rng(2)
     V = np.concatenate([zeta, rng.normal(size=(n_real, 400))])
     V = (np.linalg.qr(rng.normal(size=(len(V), len(V))))[0] @ V).astype(np.float32)
-    found = search(blocks, start_factors(blocks, V), rng, "auto")
-    assert found.n_patterns == 4
-    assert match(found.factors.V[:4], zeta).overlaps.min() > 0.98
-    assert len(found.factors.V) == 4 + n_real
+    Z = search(blocks, start_factors(blocks, V), rng)
+    assert len(Z) == 4
+    assert match(Z, zeta).overlaps.min() > 0.98
 
 
 def test_search_finds_nothing_in_a_space_without_patterns():
     rng = np.random.default_rng(0)
     blocks = Blocks(as_spins(signs(rng, (60, 400))))
     V = rng.normal(size=(6, 400)).astype(np.float32)
-    found = search(blocks, start_factors(blocks, V), rng, "auto")
-    assert found.n_patterns == 0
-    np.testing.assert_array_equal(found.factors.V, V)
+    assert search(blocks, start_factors(blocks, V), rng).shape == (0, 400)
 
 
 def test_search_follows_its_generator():
     _, blocks, factors = rotated(300, 4, 0.5)
-    first, again = (search(blocks, factors, np.random.default_rng(3), "auto") for _ in range(2))
-    np.testing.assert_array_equal(first.factors.V, again.factors.V)
+    first, again = (search(blocks, factors, np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
 
 
 # --- Samples far apart --------------------------------------------------------------------------
@@ -324,167 +317,24 @@ def test_of_many_samples_some_are_looked_at(monkeypatch):
     assert sizes == [(4, 1000)]
 
 
-# --- At first sight -----------------------------------------------------------------------------
+# --- All at once --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_patterns", [1, 2, 5, 12])
 @pytest.mark.parametrize("seed", range(3))
-def test_clusters_are_seen_without_a_rotation(n_patterns, seed, monkeypatch):
-    def fail(*_, **__):
-        raise AssertionError("rotated")
-
-    monkeypatch.setattr(searching, "unmixed", fail)
+def test_clusters_show_at_samples_far_apart(n_patterns, seed):
     zeta, S = clusters(500, n_patterns * [8], seed=seed)
-    blocks = Blocks(as_spins(S))
-    factors = start_factors(blocks, np.sqrt(500) * basis_of(S, n_patterns))
-    Z = at_first_sight(factors, np.random.default_rng(0))
+    u = basis_of(S, n_patterns)
+    Z = all_at_once(polish(far_apart(S @ u.T, u), u), u)
     assert match(Z, zeta).n_recovered(0.98) == len(Z) == n_patterns
 
 
-def mixtures(n_spins, n_patterns, n_samples, seed=0):
-    """Samples that lean on all patterns, a normal amount on each."""
-    rng = np.random.default_rng(seed)
-    zeta = signs(rng, (n_patterns, n_spins))
-    T = np.tanh(rng.normal(0, 0.7, size=(n_samples, n_patterns)) @ zeta)
-    return zeta, np.where(rng.random(T.shape) < (1 + T) / 2, 1, -1)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_mixtures_are_seen_by_one_rotation(seed, monkeypatch):
-    n_rotations, rotate = 0, searching.unmixed
-
-    def spy(*arguments):
-        nonlocal n_rotations
-        n_rotations += 1
-        return rotate(*arguments)
-
-    monkeypatch.setattr(searching, "unmixed", spy)
-    zeta, S = mixtures(600, 15, 800, seed)  # too many for a sample near each
-    factors = start_factors(Blocks(as_spins(S)), basis_of(S, 15))
-    Z = at_first_sight(factors, np.random.default_rng(0))
-    assert match(Z, zeta).n_recovered(0.9) == len(Z) == 15
-    assert n_rotations == 1
-    monkeypatch.setattr(searching, "MOST_ROTATED", 14)  # too many to tell apart
-    assert at_first_sight(factors, np.random.default_rng(0)).shape == (0, 600)
-    assert n_rotations == 1
-
-
 @pytest.mark.parametrize("n_real", [1, 3])
-def test_nothing_is_seen_if_one_dimension_has_no_pattern(n_real):
-    zeta, S = clusters(500, 4 * [20])
+def test_nothing_shows_if_one_dimension_has_no_pattern(n_real):
+    zeta, _ = clusters(500, 4 * [20])
     rng = np.random.default_rng(1)
     V = np.vstack([zeta, rng.normal(size=(n_real, 500))]).astype(np.float32)
-    factors = start_factors(Blocks(as_spins(S)), V)
-    assert at_first_sight(factors, rng).shape == (0, 500)
-    assert len(at_first_sight(start_factors(Blocks(as_spins(S)), zeta), rng)) == 4
-
-
-# --- States worth a pattern ---------------------------------------------------------------------
-
-
-def with_a_state(n_samples):
-    """Two patterns found, and a third dimension in which so many samples lie in one state.
-
-    The state mixes three patterns that have no samples of their own; the third vector is the sum
-    of the patterns, which is no ±1 vector.
-    """
-    rng = np.random.default_rng(0)
-    zeta, S = clusters(500, [20, 20])
-    hidden = signs(rng, (3, 500))
-    state = np.sign(hidden.sum(axis=0))
-    more = np.where(rng.random((n_samples, 500)) < 0.05, -state, state)
-    spins = as_spins(np.vstack([S, more]))
-    V = np.vstack([zeta, hidden.sum(axis=0)]).astype(np.float32)
-    factors = start_factors(Blocks(spins), V)
-    return zeta, state, Found(factors, 2), Task(spins, rng)
-
-
-def test_a_state_with_many_samples_pays_for_a_pattern():
-    zeta, state, found, task = with_a_state(15)
-    Z = paying(found, task.shortening)
-    np.testing.assert_array_equal(Z[:2], zeta)
-    assert len(Z) == 3
-    assert abs(Z[2] @ state) / 500 > 0.9
-    assert task.shortening(Z) > task.shortening(zeta)
-
-
-def test_a_state_with_one_sample_does_not():
-    zeta, _, found, task = with_a_state(1)
-    np.testing.assert_array_equal(paying(found, task.shortening), zeta)
-
-
-def test_states_are_taken_as_long_as_they_pay():
-    zeta, _, found, _ = with_a_state(15)
-    offered = []
-
-    def gain(Z):
-        offered.append(len(Z))
-        return 0.0
-
-    np.testing.assert_array_equal(paying(found, gain), zeta)  # the same is not more
-    assert offered == [2, 3]
-    assert len(paying(found, len)) == 3
-    # What patterns explain is not offered.
-    known = found.factors._replace(V=np.vstack([zeta, zeta[:1]]))
-    offered.clear()
-    np.testing.assert_array_equal(paying(Found(known, 2), gain), zeta)
-    assert offered == [2]
-
-
-def test_states_are_looked_for_in_what_patterns_leave():
-    """Every sample leans on a pattern first, and on what else there is by half of that."""
-    zeta, state, found, _ = with_a_state(15)
-    V = np.vstack([zeta, state]).astype(np.float32)
-    X = np.array([[2, 0, 1], [0, 2, 1], [2, 0, -1]], dtype=np.float32)
-    Z = paying(Found(found.factors._replace(V=V, X=X), 2), len)
-    np.testing.assert_array_equal(np.abs(Z @ state / 500).round(1)[2:], [1])
-
-
-@pytest.mark.parametrize("n_patterns", [0, 3])
-def test_nothing_found_and_everything_found_stay(n_patterns):
-    _, _, found, _ = with_a_state(15)
-
-    def fail(Z):
-        raise AssertionError("asked for the gain")
-
-    Z = paying(found._replace(n_patterns=n_patterns), fail)
-    np.testing.assert_array_equal(Z, found.factors.V[:n_patterns])
-
-
-# --- Filling up ---------------------------------------------------------------------------------
-
-
-def test_states_that_pay_come_before_the_unsure():
-    zeta, state, found, _ = with_a_state(15)
-    V = np.vstack([found.factors.V, np.random.default_rng(3).normal(size=(1, 500))])
-    found = Found(found.factors._replace(V=V.astype(np.float32)), 2)
-    Z = fill(found, np.vstack([zeta, state]).astype(np.float32), 4, np.random.default_rng(0))
-    np.testing.assert_array_equal(Z[:3], np.vstack([zeta, state]))
-    assert Z.shape == (4, 500)
-    assert np.linalg.matrix_rank(Z) == 4
-
-
-@pytest.mark.parametrize("n_real", [0, 1, 3])
-@pytest.mark.parametrize("seed", range(3))
-def test_filling_up_returns_as_many_as_asked_for(n_real, seed):
-    zeta, blocks, _ = rotated(300, 3, 0.0, seed)
-    rng = np.random.default_rng(seed)
-    V = np.concatenate([zeta, rng.normal(size=(n_real, 300))])
-    V = (np.linalg.qr(rng.normal(size=(len(V), len(V))))[0] @ V).astype(np.float32)
-    found = search(blocks, start_factors(blocks, V), rng, "auto")
-    Z = fill(found, found.factors.V[: found.n_patterns], 3 + n_real, rng)
-    assert Z.shape == (3 + n_real, 300)
-    assert set(np.unique(Z)) == {-1, 1}
-    np.testing.assert_array_equal(Z[: found.n_patterns], found.factors.V[: found.n_patterns])
-    assert np.linalg.matrix_rank(Z) == len(Z)
-
-
-def test_filling_up_from_nothing():
-    rng = np.random.default_rng(0)
-    blocks = Blocks(as_spins(signs(rng, (60, 400))))
-    V = rng.normal(size=(6, 400)).astype(np.float32)
-    found = search(blocks, start_factors(blocks, V), rng, "auto")
-    Z = fill(found, found.factors.V[: found.n_patterns], 6, rng)
-    assert Z.shape == (6, 400)
-    # Signs of rotations within the space, not just any vectors: those have 6/400.
-    assert depth(Z, row_basis(V)).min() > 0.3
+    pool = np.vstack([zeta, signs(rng, (10, 500))])
+    u = row_basis(V)
+    assert all_at_once(polish(pool, u), u).shape == (0, 500)
+    assert len(all_at_once(polish(pool, row_basis(zeta)), row_basis(zeta))) == 4

@@ -136,6 +136,8 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         "magnetizations": model.magnetizations_,
         "strengths": model.strengths_,
         "fields": model.fields_,
+        "means": model.means_,
+        "objective": model.objective_,
         "labels": model.labels_,
         "weights": model.weights_,
         "typical_overlaps": model._typical_overlaps,
@@ -172,6 +174,8 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     model.magnetizations_ = contents["magnetizations"]
     model.strengths_ = contents["strengths"]
     model.fields_ = contents["fields"]
+    model.means_ = contents["means"]
+    model.objective_ = float(contents["objective"])
     model.labels_ = contents["labels"]
     model.weights_ = contents["weights"]
     model._typical_overlaps = contents["typical_overlaps"]
@@ -199,6 +203,8 @@ def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
         "magnetizations": (n_patterns, n_spins),
         "strengths": (n_patterns,),
         "fields": (n_spins,),
+        "means": (n_spins,),
+        "objective": (),
         "weights": (n_patterns,),
         "typical_overlaps": (n_patterns,),
         "median_overlap": (),

@@ -51,6 +51,8 @@ def upgraded(contents: dict[str, NDArray[Any]], schema: int) -> dict[str, NDArra
         "provenance": np.array(json.dumps(stored | {"parameters": parameters})),
         "estimator": np.array("DualTAP" if deflation else "HopfieldPatterns"),
         "strengths": np.full(len(contents["patterns"]), float(contents["beta"])),
+        "means": np.zeros(contents["patterns"].shape[1]),
+        "objective": np.array(np.nan),
         "median_overlap": np.array(np.nan),
         "trace": np.array("[]"),
     }

@@ -60,6 +60,7 @@ class LearnedPatterns(
     strengths_: NDArray[np.float64]
     fields_: NDArray[np.float64]
     means_: NDArray[np.float64]
+    objective_: float
     weights_: NDArray[np.float64]
     labels_: NDArray[np.int64]
     trace_: list[dict[str, Any]]
@@ -254,7 +255,7 @@ class LearnedPatterns(
         >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
         >>> X = teacher.sample(50, random_state=1)
         >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
-        5 patterns, β = 2: what they leave of the data is noise, or not ±1
+        5 patterns, β = 2: 5 patterns minimise the description length; residuals are consistent with noise
         median overlap with the nearest pattern: 0.952
         samples per pattern: 10
         bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)

@@ -76,7 +76,7 @@ class DualTAP(LearnedPatterns):
         The best student of each round, in [-1, 1].
     strengths_ : array of shape (n_patterns,), float64
         β for each pattern.
-    fields_ : array of shape (n_spins,)
+    fields_, means_ : array of shape (n_spins,)
         Zero.
     beta_ : float
         Given or fitted.
@@ -89,6 +89,8 @@ class DualTAP(LearnedPatterns):
     trace_ : list
         Empty: ``history_`` has the rounds.
     path_ : None
+    objective_ : float
+        NaN: rounds are not judged by the description length.
     reason_ : str
         Why that many patterns.
     n_passes_ : float
@@ -166,7 +168,7 @@ class DualTAP(LearnedPatterns):
         else:
             base = GramCouplings(blocks_of(spins, where=where))
         self.fields_, self.means_ = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
-        self.trace_, self.path_ = [], None
+        self.objective_, self.trace_, self.path_ = np.nan, [], None
         if self.beta is not None:
             self._recover(spins, base, float(self.beta), rng)
         else:

@@ -1,0 +1,190 @@
+"""Proposers: each finds what is planted for it; supports against a plain loop."""
+
+import numpy as np
+import pytest
+
+from dualtap._kernels.atoms import best_supports
+from dualtap.hopfield import HopfieldModel
+from dualtap.recovery.judge import Judge
+from dualtap.recovery.moves import freed, null
+from dualtap.recovery.proposers.rotation import (
+    agree,
+    residual_of,
+    responds_linearly,
+    rotated,
+    rotations,
+    share_direction,
+    sparse,
+    varimax,
+)
+from dualtap.recovery.proposers.students import residual_couplings, students
+from dualtap.recovery.refit import Parameters, refit
+from dualtap.recovery.rotate import row_basis
+from dualtap.recovery.spectrum import spectrum
+from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
+
+
+def support_by_loops(G, C, w, y, sign, costs):
+    """The prefix of the entries by |y|/w that gains most, each looked at from scratch."""
+    order = np.argsort(-np.abs(y) / w, kind="stable")
+    best, result = -np.inf, np.zeros(len(y))
+    for n in range(2, len(y) + 1):
+        z = np.zeros(len(y))
+        z[order[:n]] = np.where(y[order[:n]] >= 0, 1, -1)
+        slope = sum(z[i] * G[i, j] * z[j] for i in range(len(y)) for j in range(i))
+        curvature = 0.0
+        for i in np.flatnonzero(z):
+            others = z.copy()
+            others[i] = 0
+            curvature += w[i] * (others @ C @ others)
+        if sign * slope > 0 and curvature > 0:
+            gain = slope**2 / (2 * curvature) - costs[n - 1]
+            if gain > best:
+                best, result = gain, z
+    return result
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_supports_by_loops(seed):
+    rng = np.random.default_rng(seed)
+    N, k = 9, 12
+    G = 20 * rng.normal(size=(N, N))
+    G += G.T
+    np.fill_diagonal(G, 0)
+    S = rng.normal(size=(40, N))
+    C, w = S.T @ S / 40, rng.uniform(10, 200, size=N)
+    Y, sign = rng.normal(size=(k, N)), rng.choice([-1.0, 1.0], size=k)
+    costs = 3 + 2 * np.arange(N)
+    Z = np.full((k, N), np.nan)
+    best_supports(G, C, w, Y, sign, costs, Z)
+    expected = [support_by_loops(G, C, w, y, s, costs) for y, s in zip(Y, sign, strict=True)]
+    np.testing.assert_array_equal(Z, expected)
+
+
+def test_nothing_that_goes_the_wrong_way():
+    G = np.array([[0.0, 5.0], [5.0, 0.0]])
+    Z = np.empty((2, 2))
+    costs = np.ones(2)
+    best_supports(G, np.eye(2), np.ones(2), np.ones((2, 2)), np.array([1.0, -1.0]), costs, Z)
+    np.testing.assert_array_equal(Z, [[1, 1], [0, 0]])
+
+
+def cosines(a, b):
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    size = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
+    return np.abs(a @ b.T) / size
+
+
+def test_sparse_vectors_in_a_mixed_space():
+    rng = np.random.default_rng(0)
+    planted = np.zeros((4, 120), np.float32)
+    for row, k in zip(planted, range(0, 48, 12), strict=True):
+        row[k : k + 15] = rng.choice([-1, 1], size=15)  # each shares some entries with the next
+    mixed = rng.normal(size=(4, 4)) @ planted + 0.02 * rng.normal(size=(4, 120))
+    found = sparse(row_basis(mixed.astype(np.float32)), rng)
+    assert set(np.unique(found)) <= {-1, 0, 1}
+    assert (cosines(planted, found).max(axis=1) > 0.95).all()
+
+
+def test_varimax_is_a_rotation_to_simple_structure():
+    rng = np.random.default_rng(0)
+    simple = np.zeros((3, 60))
+    simple[0, :20] = simple[1, 20:40] = simple[2, 40:] = 1
+    Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    V = (Q @ simple).astype(np.float32)
+    Y = varimax(V)
+    np.testing.assert_allclose(Y.T @ Y, V.T @ V, atol=1e-4)
+    np.testing.assert_allclose(cosines(simple, Y).max(axis=1), 1, atol=1e-3)
+
+
+def linear_case(n_samples=800):
+    model = HopfieldModel.random(200, 3, beta=0.8, random_state=0)
+    blocks = Blocks(as_spins(model.sample(n_samples, random_state=1)))
+    return model, blocks
+
+
+def test_rotations_to_binary_vectors():
+    model, blocks = linear_case()
+    rng = np.random.default_rng(0)
+    whole = spectrum(blocks, rng)
+    assert whole.n_signal == 3
+    assert responds_linearly(whole, blocks)
+    assert not share_direction(blocks, whole)
+    answers = list(rotated(blocks, np.ones(200, np.float32), whole.vectors[:3], rng))
+    assert 1 <= len(answers) <= 6
+    for m in answers:
+        assert np.abs(m).max() <= 1
+    best = max(cosines(model.patterns, np.sign(m)).max(axis=1).min() for m in answers)
+    assert best > 0.8
+    assert agree(answers[0], -answers[0][::-1])
+
+
+def test_samples_on_one_side_share_a_direction():
+    X = np.where(np.random.default_rng(0).random((300, 50)) < 0.9, 1, -1).astype(np.int8)
+    blocks = Blocks(as_spins(X))
+    assert share_direction(blocks, spectrum(blocks, np.random.default_rng(0)))
+
+
+def test_residuals_of_the_truth_are_noise():
+    model, blocks = linear_case()
+    judge = Judge(blocks.spins)
+    rng = np.random.default_rng(0)
+    none = null(judge)
+    before = residual_of(blocks, none.fit, rng)
+    assert before.n_signal == 3
+    pool = rotations(before, rng)
+    assert set(np.unique(pool)) <= {-1, 0, 1}
+    assert (cosines(model.patterns, pool[(pool != 0).any(axis=1)]).max(axis=1) > 0.8).all()
+    fit = refit(judge, model.patterns.astype(np.float32), np.ones(3), np.zeros(200), Parameters())
+    after = residual_of(blocks, fit, rng)
+    assert after.n_signal == 0
+    assert after.with_at_least(2).n_signal == min(2, len(after.spectrum.vectors))
+
+
+def test_residual_couplings_are_slopes_along_pairs():
+    rng = np.random.default_rng(0)
+    X = rng.choice(np.array([-1, 1], np.int8), size=(60, 7))
+    judge = Judge(as_spins(X))
+    state = freed(judge, null(judge))
+    couplings = residual_couplings(judge, state)
+    Z = np.zeros((1, 7), np.float32)
+    Z[0, [1, 4]] = 1, -1
+    slope = judge.statistics(Z, np.zeros(1), state.fit.b).slope[0]
+    assert 7 * slope == pytest.approx(-couplings.G[1, 4], rel=1e-4)
+    np.testing.assert_allclose(couplings.G, couplings.G.T)
+    assert not np.diag(couplings.G).any()
+    np.testing.assert_allclose(couplings.C, np.cov(X.T, bias=True), atol=0.02)
+
+
+def proposed(X):
+    judge = Judge(as_spins(X))
+    return students(judge, freed(judge, null(judge)))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_students_find_a_planted_pair(sign):
+    rng = np.random.default_rng(0)
+    X = rng.choice(np.array([-1, 1], np.int8), size=(400, 30))
+    X[:, 7] = np.where(rng.random(400) < 0.8, sign * X[:, 3], -sign * X[:, 3])
+    pair = np.zeros(30)
+    pair[[3, 7]] = 1, sign
+    assert (proposed(X) == pair).all(axis=1).any()
+
+
+def test_students_find_a_repulsive_group():
+    rng = np.random.default_rng(1)
+    X = rng.choice(np.array([-1, 1], np.int8), size=(1000, 24))
+    X[:, :6] = -1
+    X[np.arange(1000), rng.integers(6, size=1000)] = 1  # one of six
+    group = np.zeros(24)
+    group[:6] = 1
+    assert (cosines(group[None], proposed(X)).max()) > 0.99
+
+
+def test_students_of_too_many_spins_are_none(monkeypatch):
+    from dualtap.recovery.proposers import students as module
+
+    monkeypatch.setattr(module, "MOST_SPINS", 10)
+    X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(20, 11))
+    assert proposed(X).shape == (0, 11)
