@@ -279,8 +279,8 @@ def test_threshold_is_where_the_limit_departs_from_zero(n_samples, n_spins):
     [
         (3, 3, 0, "3 requested"),
         (2, 3, 0, "3 requested, but the data support only 2"),
-        (1, None, 0, "1 pattern minimises the description length; residuals are consistent with"),
-        (4, None, 1, "4 patterns minimise the description length; 1 direction remains above the"),
+        (1, None, 0, "minimum description length; residuals are consistent with"),
+        (4, None, 1, "minimum description length; 1 direction remains above the"),
         (4, None, 5, "5 directions remain above the noise edge"),
         (0, None, 2, "no pattern shortens the description of independent spins; 2 directions"),
         (0, None, 0, "0.97 of the noise edge: no pattern, or β below 0.67"),

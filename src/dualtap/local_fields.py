@@ -94,8 +94,8 @@ def local_fields(
     array([[ 0.5,  0.5, -0.5, -1.5]], dtype=float32)
     """
     scale = (strengths / S.shape[1]).astype(np.float32)
-    O = S @ patterns.T if overlaps is None else overlaps
-    h: NDArray[np.float32] = (O * scale) @ patterns
+    known = S @ patterns.T if overlaps is None else overlaps
+    h: NDArray[np.float32] = (known * scale) @ patterns
     h -= (scale @ np.square(patterns)) * S
     if fields is not None:
         h += fields.astype(np.float32)

@@ -1,8 +1,8 @@
 """How sure every bit of the patterns is: a stage of its own, after the search.
 
 Where spins respond linearly to ±1 patterns, TAP equations for all of them and exact draws of the
-bits of each site. In a Hopfield model, one strength for all patterns, draws of coefficients and bits
-from its posterior. In any other model each entry given all others: by how much the samples are
+bits of each site. In a Hopfield model, one strength for all patterns, draws of coefficients and
+bits from its posterior. In any other model each entry given all others: by how much the samples are
 likelier than with the entry turned, divided by how often the pseudo-likelihood counts that.
 """
 

@@ -157,7 +157,8 @@ class Judge:
 
     def null_fields(self) -> F64:
         """Return the fields that explain the mean of every spin."""
-        return np.arctanh(self.mean)
+        result: F64 = np.arctanh(self.mean)
+        return result
 
     def statistics(self, Z: F32, g: F64, b: F64) -> Statistics:
         """Return what a pass over the rows says of patterns, strengths and fields."""
@@ -266,7 +267,7 @@ class Features:
         Z, Z2, F = self.Z, self.Z2, self.F
         H = np.zeros((len(Z), len(Z)))
         for mu in range(len(Z)):
-            products: F32 = (F[:, mu:] * F[:, mu : mu + 1]).T @ W
+            products = (F[:, mu:] * F[:, mu : mu + 1]).T @ W
             products *= Z[mu:]
             H[mu, mu:] = H[mu:, mu] = products @ Z[mu]
         cross = (Z * (F.T @ (W * self.S))) @ Z2.T / self.N

@@ -238,9 +238,9 @@ def grown(search: Search, state: State) -> State:
 
 
 def of_sets(search: Search, state: State, left: Residual) -> State:
-    """Return the model with a pattern for every direction above the noise edge, if that is shorter.
+    """Return the model with a pattern for every direction above the noise edge, if that pays.
 
-    The first set that leaves nothing but noise is taken, else the one with the shortest description.
+    The first set that leaves nothing but noise is taken, else the one of shortest description.
     """
     best = state
     for Z in whole_sets(left, search.rng):

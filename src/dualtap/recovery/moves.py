@@ -218,7 +218,7 @@ def _worth_trying(state: State, parameters: Parameters, judge: Judge) -> bool:
             return False
     if not parameters.fields and fit.parameters.fields:
         loss = 0.5 * float((np.square(fit.b) * fit.statistics.variance).sum())
-        return loss < len(fit.b) * np.log(judge.n_samples)
+        return bool(loss < len(fit.b) * np.log(judge.n_samples))
     return True
 
 

@@ -5,8 +5,8 @@ r"""The description length: the one number by which every change of a model is j
 in nats, L the log pseudo-likelihood of the samples. A pattern with n entries that are not 0 costs
 :math:`C = \rho \left[\log \binom Nn + n \log 2\right] + \log N`: which entries, their signs, how
 many. ρ is how often the pseudo-likelihood counts the evidence for it
-(:func:`dualtap.recovery.refit.times_counted`). A pattern without zeros costs what the best of all ±1
-vectors gains on independent fair spins, a tenth more to be safe, or somewhat less for as many
+(:func:`dualtap.recovery.refit.times_counted`). A pattern without zeros costs what the best of all
+±1 vectors gains on independent fair spins, a tenth more to be safe, or somewhat less for as many
 patterns as there are directions above the noise edge, which have passed that test already.
 """
 
@@ -95,4 +95,5 @@ def description_length(fit: Fit, judge: Judge, rho: F64) -> float:
 
 def sizes_of(Z: F32) -> F64:
     """Return the number of entries that are not 0 of each pattern."""
-    return np.count_nonzero(Z, axis=1).astype(np.float64)
+    result: F64 = np.count_nonzero(Z, axis=1).astype(np.float64)
+    return result

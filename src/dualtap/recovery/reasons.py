@@ -39,9 +39,10 @@ def reason(
     --------
     >>> from dualtap.recovery.reasons import reason
     >>> reason(6, None, 0, 9.0, 100, 400)
-    '6 patterns minimise the description length; residuals are consistent with noise'
-    >>> reason(0, None, 0, 0.98, 100, 400)
-    'the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the detection threshold of 100 samples'
+    'minimum description length; residuals are consistent with noise'
+    >>> print(reason(0, None, 0, 0.98, 100, 400))
+    the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the
+    detection threshold of 100 samples
     """
     if given is not None:
         fewer = f", but the data support only {n_patterns}" if n_patterns < given else ""
@@ -51,8 +52,7 @@ def reason(
         directions = "1 direction remains" if n_left == 1 else f"{n_left} directions remain"
         left = f"{directions} above the noise edge, but no further pattern shortens it"
     if n_patterns:
-        noun = "1 pattern minimises" if n_patterns == 1 else f"{n_patterns} patterns minimise"
-        return f"{noun} the description length; {left}"
+        return f"minimum description length; {left}"
     if n_left:
         return f"no pattern shortens the description of independent spins; {left}"
     return (

@@ -215,10 +215,9 @@ def newton_step(
         residual = s.residual - mean_field / v
         H = H + C.without_fields(v) - C.H
         slope = slope - mixed @ (residual / (C.variance + 1 / v))
-    if parameters.tied:
-        dg = np.full(len(g), slope.sum() / H.sum())
-    else:
-        dg = np.linalg.solve(H, slope)
+    dg: F64 = np.full(len(g), slope.sum() / H.sum())
+    if not parameters.tied:
+        dg = np.linalg.solve(H, slope).astype(np.float64, copy=False)
     if not parameters.fields:
         return dg, np.zeros_like(mean_field)
     return dg, (residual - dg @ mixed) / (np.maximum(s.variance, C.variance) + 1 / v)
@@ -231,8 +230,8 @@ def information(fit: Fit) -> F64:
     C = fit.curvature
     H = C.without_fields(fit.spread) if fit.parameters.fields else C.H
     ridge = strength_precision(fit.Z) + _ROUNDING * np.diag(C.H)
-    K: F64 = np.linalg.inv(H + np.diag(ridge))
-    return K
+    K = np.linalg.inv(H + np.diag(ridge))
+    return K.astype(np.float64, copy=False)
 
 
 def times_counted(Z: F32, g: F64, judge: Judge) -> F64:
@@ -240,8 +239,8 @@ def times_counted(Z: F32, g: F64, judge: Judge) -> F64:
 
     It sees a pair of spins from both ends, and a sum of n spins that hardly varies n times. For a
     normal mode whose variance is :math:`1 + \ell` times that of independent spins,
-    :math:`\ell = g'/(1 - g')` with :math:`g' = \frac gN \sum_i \zeta_i^2 (1 - \bar s_i^2)`, it gains
-    :math:`\ell^2 / 2(1 + \ell)` per sample where the likelihood gains
+    :math:`\ell = g'/(1 - g')` with :math:`g' = \frac gN \sum_i \zeta_i^2 (1 - \bar s_i^2)`, it
+    gains :math:`\ell^2 / 2(1 + \ell)` per sample where the likelihood gains
     :math:`\frac12 [\ell - \log(1 + \ell)]`. The ratio is 2 for weak patterns, 1 for strong ones and
     grows without bound for repulsive ones.
 

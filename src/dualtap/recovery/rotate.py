@@ -144,7 +144,8 @@ def nearest_ternary(Y: NDArray[np.floating]) -> F32:
     size = np.sort(np.abs(Y), axis=1)[:, ::-1]
     cosine = np.cumsum(size, axis=1) / np.sqrt(np.arange(1, Y.shape[1] + 1))
     least = np.take_along_axis(size, np.argmax(cosine, axis=1)[:, None], axis=1)
-    return (np.sign(Y) * (np.abs(Y) >= least)).astype(np.float32)
+    result: F32 = (np.sign(Y) * (np.abs(Y) >= least)).astype(np.float32)
+    return result
 
 
 def depth(z: F32, u: F32) -> NDArray[np.float64]:

@@ -22,8 +22,8 @@ from dualtap.recovery.rotate import (
     unmixed,
 )
 from dualtap.recovery.search import all_at_once, search
-from dualtap.recovery.space import likely_ranks, linear_space, pattern_space
 from dualtap.recovery.singular import SMALL
+from dualtap.recovery.space import likely_ranks, linear_space, pattern_space
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.starts import MOST_ROTATED, far_apart
 from dualtap.recovery.weak_field import WeakFieldPosterior
@@ -122,7 +122,7 @@ def varimax(V: F32) -> F32:
     R, V = np.eye(len(V)), V.astype(np.float64)
     for _ in range(_VARIMAX_STEPS):
         Y = R.T @ V
-        A, s, B = np.linalg.svd(V @ (Y**3 - Y * np.mean(Y**2, axis=1, keepdims=True)).T)
+        A, _, B = np.linalg.svd(V @ (Y**3 - Y * np.mean(Y**2, axis=1, keepdims=True)).T)
         new = A @ B
         change = np.abs(new - R).max()
         R = new
