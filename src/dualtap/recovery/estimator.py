@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,6 +17,7 @@ from dualtap._random import RandomState
 from dualtap.recovery import loop
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.nearest import nearest_patterns
+from dualtap.recovery.path import path_over_patterns
 from dualtap.recovery.reasons import reason
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
@@ -65,8 +68,9 @@ class HopfieldPatterns(LearnedPatterns):
         sample was observed.
     trace_ : list of dict
         The steps of the search, one dict per step.
-    path_ : dict of arrays or None
-        Score over the number of patterns.
+    path_ : dict of arrays
+        ``n_patterns``, ``objective`` and ``held_out`` with fewer and fewer of the patterns, the
+        least useful left out first; computed when first asked for.
     reason_ : str
         Why that many patterns.
     spectrum_ : array
@@ -121,7 +125,7 @@ class HopfieldPatterns(LearnedPatterns):
         self.strengths_ = found.strengths[order]
         self.fields_, self.means_ = found.fields, found.means
         self.objective_ = found.objective
-        self.trace_, self.path_ = found.trace, found.path
+        self.trace_, self._path_later = found.trace, found.path
         self.reason_, self.spectrum_ = found.reason, found.spectrum
         # Ties go to the first pattern, which in this order may be another.
         renamed = nearest_patterns(spins, self.patterns_)[0] if tied else nearest.renamed(order)
@@ -142,7 +146,7 @@ class Recovered:
     spectrum: NDArray[np.float64]
     reason: str
     trace: list[dict[str, Any]] = field(default_factory=list)
-    path: dict[str, NDArray[Any]] | None = None
+    path: Callable[[], dict[str, NDArray[Any]]] | None = None
 
 
 def recover(
@@ -181,4 +185,5 @@ def recover(
         spectrum=search.whole.relative(),
         reason=reason(len(fit.Z), n_patterns, search.n_left, search.largest, *spins.shape),
         trace=list(loop.steps(search)),
+        path=partial(path_over_patterns, search.judge, found.state),
     )

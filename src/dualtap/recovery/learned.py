@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -64,11 +65,12 @@ class LearnedPatterns(
     weights_: NDArray[np.float64]
     labels_: NDArray[np.int64]
     trace_: list[dict[str, Any]]
-    path_: dict[str, NDArray[Any]] | None
     reason_: str
     n_passes_: float
     n_features_in_: int
     _typical_overlaps: NDArray[np.float64]
+    _path: dict[str, NDArray[Any]] | None = None
+    _path_later: Callable[[], dict[str, NDArray[Any]]] | None = None
     _median_overlap: float
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -95,6 +97,17 @@ class LearnedPatterns(
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Set all that is learned; ``where`` is an array of the library that makes products."""
+
+    @property
+    def path_(self) -> dict[str, NDArray[Any]] | None:
+        """Description length and held-out score with fewer patterns, computed when first asked."""
+        if self._path_later is not None:
+            self._path, self._path_later = self._path_later(), None
+        return self._path
+
+    @path_.setter
+    def path_(self, path: dict[str, NDArray[Any]] | None) -> None:
+        self._path, self._path_later = path, None
 
     @property
     def n_patterns_(self) -> int:

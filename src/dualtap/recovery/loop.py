@@ -227,8 +227,10 @@ def grown(search: Search, state: State) -> State:
     first, state = state, freed(search.judge, state)
     left = search.left(search.blocks, state)
     together = of_sets(search, state, left)
-    if together is not state and (search.n_left == 0 or search.judge.n_spins > MOST_SPINS):
-        return with_flat(search, together)
+    if together is not state:
+        rest = search.left(search.blocks, together)
+        if not rest.n_signal or search.judge.n_spins > MOST_SPINS:
+            return with_flat(search, together, rest)
     while search.judge.n_spins <= MOST_SPINS:
         before, state = state, added(search, state, proposals(search, state, left))
         if state is before:
@@ -240,21 +242,19 @@ def grown(search: Search, state: State) -> State:
 def of_sets(search: Search, state: State, left: Residual) -> State:
     """Return the model with a pattern for every direction above the noise edge, if that pays.
 
-    The first set that leaves nothing but noise is taken, else the one of shortest description.
+    Of ±1 vectors and of sparse ones, the set of shortest description is taken.
     """
     best = state
     for Z in whole_sets(left, search.rng):
         Z = np.concatenate([state.fit.Z, Z])
         other = with_turned_bits(search, with_patterns(search.judge, Z, state))
         best = search.better(best, other, "add", "rotation of residuals")
-        if other is best and search.left(search.blocks, other).n_signal == 0:
-            break
     return best
 
 
-def with_flat(search: Search, state: State) -> State:
+def with_flat(search: Search, state: State, left: Residual) -> State:
     """Return the model with repulsive patterns along directions that hardly vary, if they pay."""
-    Z = flat_set(search.left(search.blocks, state), search.rng)
+    Z = flat_set(left, search.rng)
     if not len(Z):
         return state
     Z = np.concatenate([state.fit.Z, Z])
