@@ -255,7 +255,7 @@ class LearnedPatterns(
         >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
         >>> X = teacher.sample(50, random_state=1)
         >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
-        5 patterns, β = 2: 5 patterns minimise the description length; residuals are consistent with noise
+        5 patterns, β = 2: 5 patterns minimise the description length; residuals are ...
         median overlap with the nearest pattern: 0.952
         samples per pattern: 10
         bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)

@@ -41,7 +41,7 @@ def reason(
     >>> reason(6, None, 0, 9.0, 100, 400)
     '6 patterns minimise the description length; residuals are consistent with noise'
     >>> reason(0, None, 0, 0.98, 100, 400)
-    'the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the detection threshold of 100 samples'
+    'the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, ...'
     """
     if given is not None:
         fewer = f", but the data support only {n_patterns}" if n_patterns < given else ""
