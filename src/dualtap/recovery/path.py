@@ -64,5 +64,3 @@ def _held_out(judge: Judge, fit: Fit, test: NDArray[np.bool_]) -> float:
     other.mean = train.mean
     other.fill(fit.Z, own.g, own.b)
     return other.log_likelihood(fit.Z, own.g, own.b) / other.n_entries
-
-
