@@ -262,20 +262,16 @@ class LearnedPatterns(
     def summary(self) -> str:
         """Return what was found in a few lines: patterns, overlaps, samples, bits, fields.
 
-                Examples
-                --------
-                >>> import dualtap as dt
-                >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
-                >>> X = teacher.sample(50, random_state=1)
-                >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
-        <<<<<<< HEAD
-                5 patterns, β = 2: minimum description length; residuals are consistent with noise
-        =======
-                5 patterns, β = 2: 5 patterns minimise the description length; residuals are ...
-        >>>>>>> wt-tests
-                median overlap with the nearest pattern: 0.952
-                samples per pattern: 10
-                bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
+        >>> X = teacher.sample(50, random_state=1)
+        >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
+        5 patterns, β = 2: minimum description length; residuals are consistent with noise
+        median overlap with the nearest pattern: 0.952
+        samples per pattern: 10
+        bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)
         """
         check_is_fitted(self)
         if not self.n_patterns_:

@@ -187,10 +187,11 @@ def of_samples(search: Search, state: State) -> tuple[State, bool]:
     if responds_linearly(whole, search.some):
         return (state, False) if state.fit.parameters.fields else _linear(search, state)
     search.judge.n_seen = whole.n_signal
-    for Z in clustered(search.some, whole, search.rng, given):
+    for Z, settled in clustered(search.some, whole, search.rng, given):
         other = enlarged(search.judge, of_one_strength(search.judge, Z))
         state = search.better(state, other, "add", "samples")
-        if other is state and (len(Z) == given or leave_noise(search.some, Z, search.rng)):
+        sure = settled or len(Z) == given
+        if other is state and (sure or leave_noise(search.some, Z, search.rng)):
             return state, True
     if share_direction(search.some, whole):
         return state, False

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
-from dualtap.recovery.objective import description_length, pattern_costs, sizes_of
+from dualtap.recovery.objective import (
+    description_length,
+    fields_cost,
+    noise_gain,
+    pattern_costs,
+    sizes_of,
+)
 from dualtap.recovery.refit import Fit, Parameters, information, refit, times_counted
 from dualtap.spins.blocks import F32
 
@@ -42,22 +48,26 @@ def null(judge: Judge) -> State:
         stated(judge, refit(judge, none, np.empty(0), start, Parameters(fields=fields)))
         for fields in (True, False)
     )
-    free = free._replace(objective=min(free.objective, _equal_fields_length(judge)))
+    saved = _saved_by_common_size(judge, free.fit)
+    free = free._replace(objective=free.objective - saved)
     return min(free, fair, key=lambda state: state.objective)
 
 
-def _equal_fields_length(judge: Judge) -> float:
-    """Return the description length of independent spins whose fields differ in sign only.
+def _saved_by_common_size(judge: Judge, fit: Fit) -> float:
+    """Return what a description of the fields around a common size, ±c, saves.
 
-    Without it, spins of equal means would look like samples of one pattern, all on its side.
+    Without it, spins with means of one size would look like samples of one pattern, all on its
+    side, which describes them shortly.
     """
-    up, n = judge.n_up, judge.n_observed
-    major = np.maximum(up, n - up).sum()
-    p = (major + 0.5) / (n.sum() + 1)
-    L = judge.weight * (major * np.log(p) + (n.sum() - major) * np.log1p(-p))
-    signs = float(pattern_costs(np.array([judge.n_spins]), np.ones(1), judge)[0])
-    same = bool((2 * up >= n).all() or (2 * up <= n).all())
-    return float(-L + (np.log(2) if same else signs) + 0.5 * np.log(judge.n_samples))
+    b, w = fit.b, fit.statistics.variance / judge.weight
+    sign = np.where(b < 0, -1.0, 1.0)
+    signs = np.log(2)
+    if abs(sign.sum()) < judge.n_spins:
+        noise = calibration.CHARGED_IF_SEEN * noise_gain(judge.n_samples / judge.n_spins)
+        signs = judge.n_spins * min(noise, np.log(2)) + np.log(judge.n_spins)
+    number = 0.5 * np.log(judge.n_samples)
+    around = fields_cost(b - sign * float(np.abs(b).mean()), w) + signs + number
+    return float(max(0.0, fields_cost(b, w) - around))
 
 
 def of_one_strength(judge: Judge, Z: F32) -> State:

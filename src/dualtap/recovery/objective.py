@@ -78,19 +78,35 @@ def noise_gain(alpha: float) -> float:
 def description_length(fit: Fit, judge: Judge, rho: F64) -> float:
     r"""Return the description length of data and model, in nats.
 
-    A strength costs :math:`\frac12 \log M`; fields of variance v cost
-    :math:`\frac12 \sum_i [b_i^2/v + \log(1 + v w_i)]`, w the information on each.
+    A strength costs :math:`\frac12 \log M`. Fields are described around zero or, what patterns
+    put on the spins at their mean overlaps included, as mean fields.
     """
     costs = pattern_costs(sizes_of(fit.Z), rho, judge, fit.g > 0)
     number = 0.5 * np.log(judge.n_samples)
     total = -fit.L + costs.sum() + number * fit.n_strengths
     effective = float(fit.n_strengths)
     if fit.parameters.fields:
-        v, w = fit.spread, fit.statistics.variance / judge.weight
-        total += number + 0.5 * float((np.square(fit.mean_field) / v + np.log1p(v * w)).sum())
-        effective += float((v * w / (1 + v * w)).sum())
+        w = fit.statistics.variance / judge.weight
+        total += number + min(fields_cost(fit.b, w), fields_cost(fit.mean_field, w))
+        effective += float((fit.spread * w / (1 + fit.spread * w)).sum())
     # Numbers fitted to the rows do not suit the other samples as well.
     return float(total + (judge.weight - 1) * effective)
+
+
+def fields_cost(b: F64, w: F64) -> float:
+    r"""Return what fields cost whose prior variance is the one v that they show, in nats.
+
+    :math:`\frac12 \sum_i [b_i^2/v + \log(1 + v w_i)]`, w the information on each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.objective import fields_cost
+    >>> round(fields_cost(np.array([1.0, -1.0]), np.array([100.0, 100.0])), 2)
+    5.62
+    """
+    v = float(np.mean(np.square(b) + 1 / (w + 1)))
+    return 0.5 * float((np.square(b) / v + np.log1p(v * w)).sum())
 
 
 def sizes_of(Z: F32) -> F64:

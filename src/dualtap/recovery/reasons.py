@@ -24,31 +24,25 @@ def reason(
 ) -> str:
     """Return why that many patterns were found.
 
-        Parameters
-        ----------
-        n_patterns : int
-        given : int or None
-            The number that was requested.
-        n_left : int
-            Directions that the model leaves above the noise edge.
-        largest : float
-            Largest squared singular value of the samples around their means, over the noise edge.
-        n_samples, n_spins : int
+    Parameters
+    ----------
+    n_patterns : int
+    given : int or None
+        The number that was requested.
+    n_left : int
+        Directions that the model leaves above the noise edge.
+    largest : float
+        Largest squared singular value of the samples around their means, over the noise edge.
+    n_samples, n_spins : int
 
-        Examples
-        --------
-        >>> from dualtap.recovery.reasons import reason
-        >>> reason(6, None, 0, 9.0, 100, 400)
-    <<<<<<< HEAD
-        'minimum description length; residuals are consistent with noise'
-        >>> print(reason(0, None, 0, 0.98, 100, 400))
-        the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the
-        detection threshold of 100 samples
-    =======
-        '6 patterns minimise the description length; residuals are consistent with noise'
-        >>> reason(0, None, 0, 0.98, 100, 400)
-        'the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, ...'
-    >>>>>>> wt-tests
+    Examples
+    --------
+    >>> from dualtap.recovery.reasons import reason
+    >>> reason(6, None, 0, 9.0, 100, 400)
+    'minimum description length; residuals are consistent with noise'
+    >>> print(reason(0, None, 0, 0.98, 100, 400))
+    the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the
+    detection threshold of 100 samples
     """
     if given is not None:
         fewer = f", but the data support only {n_patterns}" if n_patterns < given else ""

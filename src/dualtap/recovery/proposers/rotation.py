@@ -51,8 +51,8 @@ def share_direction(blocks: Blocks, whole: Spectrum) -> bool:
 
 def clustered(
     blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
-) -> Iterator[F32]:
-    """Yield patterns that show in the linear space, one for each of its dimensions.
+) -> Iterator[tuple[F32, bool]]:
+    """Yield patterns that show in the linear space, one per dimension, and if a gap settles that.
 
     Looked for at samples far apart, each near a pattern of its own if samples cluster; if they
     do not, by one rotation.
@@ -65,7 +65,7 @@ def clustered(
         if not len(found) and len(u) <= MOST_ROTATED:
             found = all_at_once(polish(binary(unmixed(u, int(rng.integers(2**31)))), u), u)
         if len(found) and (settled or (k <= _MOST_PAIRED and not are_products(found))):
-            yield found
+            yield found, settled
 
 
 def rotated(
@@ -196,6 +196,8 @@ def sparse_set(u: F32, rng: np.random.Generator) -> F32:
     taken, in_vain = pool[:0], 0
     while len(taken) < len(u) and in_vain < _IN_VAIN:
         pool = pool[np.count_nonzero(pool, axis=1) > 1]
+        if not len(pool):
+            return pool
         d = depth(pool, u)
         deep = d >= _DEEPEST * d.max()
         found = independent(pool[deep], d[deep], len(u), _NEW)
