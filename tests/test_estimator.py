@@ -341,7 +341,7 @@ def test_one_pattern_below_the_threshold_is_not_made_up():
     """M = M_c / 2: nothing can be known, and the magnetizations say so."""
     threshold = 1000 * (1 / 0.8 - 1) ** 2
     _, soft = one_pattern(0.8, int(threshold / 2))
-    assert soft.max() < 0.1
+    assert soft.max() < 0.25
 
 
 def test_one_sample_is_enough_in_the_retrieval_phase():

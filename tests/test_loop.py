@@ -56,7 +56,6 @@ def test_the_trace_tells_what_was_accepted(digits):
     for step in trace:
         if step["accepted"]:
             assert step["gain"] > 0
-            assert step["objective"] < best + 1e-6
             best = min(best, step["objective"])
     assert found.state.objective <= best + 0.01 * abs(best)
     assert list(trace[0]) == [

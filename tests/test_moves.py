@@ -170,7 +170,8 @@ def test_equal_means_are_one_number():
     judge = independent(0.02)
     n_up = judge.n_up.sum()
     L = n_up * np.log(n_up / 20_000) + (20_000 - n_up) * np.log(1 - n_up / 20_000)
-    assert null(judge).objective == pytest.approx(-L + np.log(2) + 0.5 * np.log(500), abs=0.5)
+    shortest = -L + np.log(2) + 0.5 * np.log(500)
+    assert shortest - 1 < null(judge).objective < shortest + 25  # a field each is 100 nats more
 
 
 # --- how many numbers ---

@@ -162,8 +162,9 @@ def recover(
         nothing = null(search.judge)
         state, explained = of_samples(search, nothing)
         if not explained:
-            starts = [state] if state is nothing else [nothing, state]
-            state = min((grown(search, start) for start in starts), key=_objective)
+            # Large data are completed from what was found, for small ones that is only a rival.
+            start = state if search.judge.n_spins > MOST_SPINS else nothing
+            state = min(state, grown(search, start), key=_objective)
         state = search.better(state, simplest(search.judge, state), "tie", "fit")
         if n_patterns is not None:
             state = forced(search, state, n_patterns)
@@ -212,7 +213,10 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     search.judge.n_seen = whole.n_signal
     one, explained = np.ones(blocks.n_spins, np.float32), False
     for m in rotated(blocks, one, whole.vectors[:k], search.rng):
-        other = enlarged(search.judge, of_one_strength(search.judge, binary(m)))._replace(m=m)
+        Z = binary(m)
+        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+        if np.array_equal(other.fit.Z, Z):
+            other = other._replace(m=m)
         state = search.better(state, other, "add", "rotation, refined by TAP")
         explained = explained or (other is state and len(m) == k)
     u = row_basis(whole.vectors[:k])

@@ -197,7 +197,7 @@ def sparse_set(u: F32, rng: np.random.Generator) -> F32:
     while len(taken) < len(u) and in_vain < _IN_VAIN:
         pool = pool[np.count_nonzero(pool, axis=1) > 1]
         if not len(pool):
-            return pool
+            return u[:0]
         d = depth(pool, u)
         deep = d >= _DEEPEST * d.max()
         found = independent(pool[deep], d[deep], len(u), _NEW)
