@@ -219,11 +219,11 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
             other = other._replace(m=m)
         state = search.better(state, other, "add", "rotation, refined by TAP")
         explained = explained or (other is state and len(m) == k)
-    u = row_basis(whole.vectors[:k])
-    if len(state.fit.Z) and not looks_binary(state.fit.Z, u):
-        Z = sparse_set(u, search.rng)
-        other = with_turned_bits(search, of_one_strength(search.judge, Z))
-        state = search.better(state, enlarged(search.judge, other), "add", "sparse rotation")
+    if len(state.fit.Z) and not looks_binary(state.fit.Z, row_basis(whole.vectors[:k])):
+        for n in {k, min(k, whole.n_above)} - {0}:
+            Z = sparse_set(row_basis(whole.vectors[:n]), search.rng)
+            other = with_turned_bits(search, of_one_strength(search.judge, Z))
+            state = search.better(state, enlarged(search.judge, other), "add", "sparse rotation")
     return state, explained
 
 
@@ -232,16 +232,18 @@ def grown(search: Search, state: State) -> State:
     first, state = state, freed(search.judge, state)
     left = search.left(search.blocks, state)
     together = of_sets(search, state, left)
-    if together is not state:
-        rest = search.left(search.blocks, together)
-        if not rest.n_signal or search.judge.n_spins > MOST_SPINS:
-            return with_flat(search, together, rest)
+    rest = search.left(search.blocks, together)
+    if together is not state and (not rest.n_signal or search.judge.n_spins > MOST_SPINS):
+        first = min(first, with_flat(search, together, rest), key=_objective)
     while search.judge.n_spins <= MOST_SPINS:
         before, state = state, added(search, state, proposals(search, state, left))
         if state is before:
             break
         left = search.left(search.blocks, state)
-    return state if state.objective < first.objective else first
+    if state.objective < first.objective:
+        return state
+    search.n_left = rest.n_signal
+    return first
 
 
 def of_sets(search: Search, state: State, left: Residual) -> State:

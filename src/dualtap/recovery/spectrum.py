@@ -41,6 +41,11 @@ class Spectrum(NamedTuple):
     coefficients: F32 | None = None
     """Of the samples along the directions, shape (n_samples, k), if they are known."""
 
+    @property
+    def n_above(self) -> int:
+        """Directions above the edge of noise of unit variance, whatever the others leave."""
+        return int(np.count_nonzero(self.values[: len(self.vectors)] > self.edge))
+
     def likely_rank(self, n_samples: int, n_spins: int) -> tuple[int, bool]:
         """Return after how many values the spectrum falls most, and if that settles the rank."""
         return likely_rank(self.values[: self.n_signal + 1], self.deviates, n_samples, n_spins)

@@ -161,6 +161,11 @@ class Residual(NamedTuple):
         most = max(len(self.variance) // calibration.DIMENSIONS, 1)
         return max(min(self.spectrum.n_signal, most), min(self.least, len(self.spectrum.vectors)))
 
+    @property
+    def n_above(self) -> int:
+        """Directions above the edge of noise of unit variance."""
+        return self.spectrum.n_above
+
     def with_at_least(self, n: int) -> Residual:
         """Return the same with so many directions taken for signals."""
         return self._replace(least=n)
@@ -256,7 +261,8 @@ def whole_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
     V = left.spectrum.vectors[:k]
     for m in rotated(left.blocks, D, V, rng, 2):
         yield binary(m)
-    yield sparse_set(row_basis(V / np.sqrt(D)), rng)
+    for n in {k, min(k, left.n_above)} - {0}:
+        yield sparse_set(row_basis(V[:n] / np.sqrt(D)), rng)
 
 
 def rotations(left: Residual, rng: np.random.Generator) -> F32:
