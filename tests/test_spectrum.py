@@ -17,10 +17,8 @@ from dualtap.recovery.space import (
     leave_noise,
     likely_ranks,
     linear_space,
-    marginals_explained,
     n_missing,
     pattern_space,
-    static_fields,
 )
 from dualtap.recovery.spectrum import Spectrum, n_signals
 from dualtap.spins import PackedSpins, as_spins, builder
@@ -736,42 +734,3 @@ def test_missing_entries_leave_no_trace_in_the_residual():
     whole = spectrum.spectrum(blocks, rng, 3)
     assert n_missing(blocks, _fitted(blocks, whole, 3), rng) == 0
     assert n_missing(blocks, _fitted(blocks, whole, 2), rng) >= 1
-
-
-# --- Fields -------------------------------------------------------------------------------------
-
-
-def test_static_fields_are_those_of_independent_spins():
-    rng = np.random.default_rng(0)
-    b = rng.uniform(-0.5, 0.5, size=300)
-    X = np.where(rng.random((600, 300)) < (1 + np.tanh(b)) / 2, 1, -1)
-    found = static_fields(blocks_of(X))
-    # Errors of 1/√M on fields of root mean square 0.29.
-    assert np.corrcoef(found, b)[0, 1] > 0.97
-    assert np.sqrt(np.mean(np.square(found - b))) < 2 / np.sqrt(600)
-
-
-def test_coins_and_patterns_have_no_static_fields():
-    rng = np.random.default_rng(0)
-    assert not static_fields(blocks_of(coins(rng, (300, 300)))).any()
-    # A mean of ±0.3 everywhere is a pattern.
-    zeta = coins(rng, 300)
-    X = np.where(rng.random((600, 300)) < (1 + 0.3 * zeta) / 2, 1, -1)
-    assert not static_fields(blocks_of(X)).any()
-    _, X = samples(0.8, 4, 600)
-    assert not static_fields(blocks_of(X)).any()
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_marginals_are_explained_by_what_made_them(missing):
-    rng = np.random.default_rng(0)
-    zeta = coins(rng, (2, 300)).astype(np.float32)
-    x = rng.normal(0, 0.7, size=(400, 2)).astype(np.float32)
-    b = rng.uniform(-0.5, 0.5, size=300)
-    gaps = rng.random((400, 300)) < missing
-    explained = []
-    for fields in (0 * b, b):
-        X = np.where(rng.random((400, 300)) < (1 + np.tanh(x @ zeta + fields)) / 2, 1, -1)
-        X[gaps] = 0
-        explained.append(marginals_explained(blocks_of(X), zeta, x))
-    assert explained == [True, False]

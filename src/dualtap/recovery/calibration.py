@@ -1,22 +1,38 @@
-"""Every tuned number of the recovery, with the benchmark that set it.
+"""The tuned numbers of the recovery that decide what is found, with the benchmark that set each.
 
-``python -m benchmarks sensitivity`` moves each by a fifth and shows what changes.
+``python -m benchmarks sensitivity`` moves each by a fifth and shows what changes. Modules read
+them as ``calibration.NAME``. Numbers that only bound work or rounding are beside the code.
 """
 
 JUDGED_ENTRIES = 2**21
+"""Entries of the samples by which models are compared (``benchmarks recovery``: time)."""
 CURVATURE_ENTRIES = 2**15
+"""Entries, at least, from which second derivatives come (``benchmarks real``: time)."""
 LARGEST_FIELD = 10.0
+"""Standard deviation of the prior on the largest field of a pattern (``benchmarks real``)."""
 CHARGED = 1.1
+"""A ±1 pattern costs this times what the best gains on noise (``benchmarks nulls``),"""
 CHARGED_IF_SEEN = 0.85
+"""or this, for a direction above the noise edge (``benchmarks recovery``: P=1, M=125 to 500)."""
 SAME = 0.9
-TURNED = 0.0
-STUDENTS = 16
-COMPARED = 48
-MOST_ADDED = 24
-LINEAR = 0.2
-FEWEST_EVENTS = 8
-DIMENSIONS = 4
+"""Cosine of two patterns from which they are one (``benchmarks fits``)."""
 LEAST_GAIN = 0.1
+"""Nats by which a change must shorten the description (``benchmarks fits``: seeds)."""
+STUDENTS = 16
+"""Students of each kind in a round (``benchmarks real``)."""
+COMPARED = 48
+"""Candidates that are compared jointly (``benchmarks real``),"""
+MOST_ADDED = 24
+"""and added at once."""
 ALWAYS_STUDENTS = 200
+"""Spins up to which students look for pairs below the noise edge (``benchmarks structure``)."""
+LINEAR = 0.2
+"""Share of the variance up to which spins respond linearly (``benchmarks recovery``)."""
+FEWEST_EVENTS = 8
+"""Events of a rare spin below which its variance is not trusted (``benchmarks nulls``)."""
+DIMENSIONS = 4
+"""One direction is looked at for so many spins (``benchmarks structure``: assemblies)."""
 ONE_SIZE = 0.75
+"""Squared mean size over mean square of ±1 entries, at least (``benchmarks general``: diluted)."""
 FLAT = 3.0
+"""Widths below the lower edge of noise that a direction is flat (``benchmarks general``)."""

@@ -278,7 +278,7 @@ def turned(judge: Judge, state: State) -> F32:
         best = np.maximum(best, gain)
     first = np.argmax(best, axis=0)
     only = np.arange(len(Z))[:, None] == first
-    return np.where(only & (best > calibration.TURNED), value, Z).astype(np.float32)
+    return np.where(only & (best > 0), value, Z).astype(np.float32)
 
 
 def bit_derivatives(judge: Judge, fit: Fit) -> tuple[F64, F64]:

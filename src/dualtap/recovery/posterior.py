@@ -8,7 +8,6 @@ import numpy as np
 
 from dualtap.recovery.bits import FewBits, sweep
 from dualtap.recovery.overlaps import overlaps_of
-from dualtap.recovery.rotate import depth
 from dualtap.spins.blocks import F32, Blocks
 
 _CERTAIN = 1e-4
@@ -158,31 +157,3 @@ def _draw_few(
 def coefficients(blocks: Blocks, Z: F32, beta: float) -> F32:
     """Return β times the overlaps of every sample, shape (n_samples, n_patterns)."""
     return np.float32(beta) * overlaps_of(blocks, Z)
-
-
-def confidence_in_space(Z: F32, u: F32) -> F32:
-    r"""Return posterior means of patterns of which only the space is known.
-
-    The projection of a pattern of depth d onto the space is
-    :math:`y_i = d\,\zeta_i + \sqrt{d(1-d)}\,\text{noise}`, so the field on a bit is
-    :math:`y_i / (1 - d)`.
-
-    Parameters
-    ----------
-    Z : array of shape (n_patterns, n_spins), ±1
-    u : array of shape (k, n_spins)
-        Orthonormal rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.recovery.posterior import confidence_in_space
-    >>> u = np.array([[0.7, 0.5, 0.5, 0.1]], dtype=np.float32)
-    >>> confidence_in_space(np.ones((1, 4), np.float32), u).round(2)
-    array([[1.  , 1.  , 1.  , 0.74]], dtype=float32)
-    """
-    d = np.clip(depth(Z, u), 0, 1 - 1e-3)[:, None]
-    y = (Z @ u.T) @ u
-    # The sign is that of the pattern as the search left it, even against the projection.
-    result: F32 = (Z * np.tanh(np.maximum(Z * y, _UNSURE) / (1 - d))).astype(np.float32)
-    return result

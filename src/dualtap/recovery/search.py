@@ -43,14 +43,10 @@ def search(
     factors : Factors
         Its V spans the space to search.
     rng : Generator
-    start : {"auto", "spectral", "samples", "random"}
-        Where candidates come from.
-    one_by_one : bool
-        If not all patterns show at once, go on with the surest.
 
     Returns
     -------
-    Found
+    array of shape (n_patterns, n_spins)
     """
     k, n_spins = factors.V.shape
     u = row_basis(factors.V)

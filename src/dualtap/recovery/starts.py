@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
@@ -11,8 +9,6 @@ from scipy.linalg import qr
 from dualtap.recovery.rotate import binary, row_basis, unmixed
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
-
-Start = Literal["auto", "spectral", "samples", "random"]
 
 MOST_ROTATED = 80
 """Components that a rotation over a thousand sites can tell apart."""
@@ -24,6 +20,9 @@ _CHEAP = 1000  # samples
 def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     """Return ±1 vectors near which patterns may be.
 
+    Rotations of the space to independent components, and samples that the patterns explain least,
+    projected onto it, where rotations alone have not found everything or it is too large for them.
+
     Parameters
     ----------
     blocks : Blocks
@@ -32,10 +31,6 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     Z : array of shape (n_patterns, n_spins)
         Patterns found already; what they leave of the space is looked at.
     rng : Generator
-    start : {"auto", "spectral", "samples", "random"}
-        Rotations of the space to independent components; samples that the patterns explain
-        least, projected onto it; random vectors in it. "auto": rotations, and samples where
-        rotations alone have not found everything or the space is too large for them.
 
     Returns
     -------
@@ -49,7 +44,7 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     >>> from dualtap.recovery.starts import candidates
     >>> s = np.array([[1, 1, -1, -1]], dtype=np.float32)
     >>> none, rng = np.empty((0, 4), np.float32), np.random.default_rng(0)
-    >>> abs(candidates(Blocks(as_spins(s)), s / 2, none, rng, "samples") @ s.T)
+    >>> abs(candidates(Blocks(as_spins(s)), s / 2, none, rng) @ s.T)
     array([[4.]], dtype=float32)
     """
     rest: NDArray[np.floating] = u

@@ -22,8 +22,10 @@ class WeakFieldPosterior:
 
     Parameters
     ----------
-    blocks : Blocks
-    fields : array of shape (n_spins,)
+    residual : Blocks
+        What a model without them leaves of the samples.
+    D : array of shape (n_spins,)
+        Variance of the residuals.
     n_patterns : int
 
     Examples
@@ -35,7 +37,7 @@ class WeakFieldPosterior:
     >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(600, random_state=1)))
     >>> zeta = teacher.patterns.astype(np.float32)
-    >>> posterior = WeakFieldPosterior(blocks, np.zeros(300, np.float32), 2)
+    >>> posterior = WeakFieldPosterior(blocks, np.ones(300, np.float32), 2)
     >>> m = posterior.drawn(posterior.means(zeta), np.random.default_rng(0)).m
     >>> bool((np.sign(m) == zeta).mean() > 0.95)
     True
