@@ -496,9 +496,12 @@ def test_model_round_trip(tmp_path, request, teacher, name):
     dt.save(model, path)
     back = dt.load(path)
     assert back.get_params() == model.get_params()
-    assert vars(back).keys() == vars(model).keys()
-    for attribute in LEARNED:
+    assert vars(back).keys() | {"_path_later"} == vars(model).keys() | {"_path_later"}
+    for attribute in set(LEARNED) - {"path_"}:
         np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
+    assert (back.path_ is None) == (model.path_ is None)
+    for key, values in (model.path_ or {}).items():
+        np.testing.assert_array_equal(back.path_[key], values)
     assert type(back) is type(model)
     kinds = [type(value) for value in (back.beta_, back.objective_, back.reason_)]
     assert kinds == [float, float, str]
@@ -629,10 +632,11 @@ def test_models_of_the_second_schema_are_read(tmp_path, request, teacher, name, 
     else:
         assert back.get_params() == model.get_params()
         np.testing.assert_array_equal(back.spectrum_, model.spectrum_)
-    new = {"_median_overlap", "means_", "objective_", "trace_"}
+    new = {"_median_overlap", "means_", "objective_", "path_", "trace_"}
     for attribute in set(LEARNED) - new:
         np.testing.assert_array_equal(getattr(back, attribute), getattr(model, attribute))
     assert back.trace_ == []
+    assert back.path_ is None
     assert back.means_.shape == back.fields_.shape
     assert not back.means_.any()
     assert np.isnan(back.objective_)

@@ -599,7 +599,7 @@ def provenance(**parameters):
         ({"estimator": np.array("KMeans")}, "unknown estimator KMeans"),
         ({"trace": np.array("[{}]")}, "it lacks step"),
         ({"trace": np.array("{broken")}, "is damaged"),
-        ({"path_n_patterns": np.arange(3)}, "it lacks path_objective"),
+        ({"path_objective": None}, "it lacks path_objective"),
         ({"patterns": np.ones(60)}, "is damaged"),
         ({"fields": np.ones(3)}, "fields has shape (3,) where (60,) is needed"),
         ({"strengths": np.ones(7)}, "strengths has shape (7,)"),

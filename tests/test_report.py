@@ -312,9 +312,10 @@ def test_charts_are_drawn_for_what_is_known(rbm, taught, coins):
         return {chart.key for chart in charts(contents(checked(model, *arguments, **options)))}
 
     model, X, teacher = taught
-    assert keys(model) == {"sizes", "spectrum", "confidence"}
+    assert keys(model) == {"sizes", "spectrum", "confidence", "path"}
     assert keys(model, X, teacher=teacher) == {
-        *("overlaps", "sizes", "best", "likelihood", "spectrum", "confidence", "calibration")
+        *("overlaps", "sizes", "best", "likelihood", "spectrum", "confidence", "calibration"),
+        "path",
     }
     assert keys(rbm[0], rbm[1]) == {
         *("overlaps", "sizes", "best", "likelihood", "learning", "singular")

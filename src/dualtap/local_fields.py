@@ -41,7 +41,7 @@ def log_sigmoid(x: Floats, out: Floats | None = None) -> Floats:
     >>> log_sigmoid(np.array([-1000.0, 0.0, 10.0])).round(6)
     array([-1.00000e+03, -6.93147e-01, -4.50000e-05])
     """
-    tail = np.abs(x)
+    tail = np.array(np.abs(x))  # also for a single number
     np.negative(tail, out=tail)
     np.exp(tail, out=tail)
     if tail.dtype == np.float32:

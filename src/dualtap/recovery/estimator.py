@@ -185,5 +185,5 @@ def recover(
         spectrum=search.whole.relative(),
         reason=reason(len(fit.Z), n_patterns, search.n_left, search.largest, *spins.shape),
         trace=list(loop.steps(search)),
-        path=partial(path_over_patterns, search.judge, found.state),
+        path=partial(path_over_patterns, search.judge, found.state) if len(fit.Z) else None,
     )

@@ -45,7 +45,7 @@ def pattern_costs(
     >>> from dualtap.recovery.objective import pattern_costs
     >>> judge = Judge(as_spins(np.ones((1000, 100))))
     >>> pattern_costs(np.array([2.0, 50.0]), np.array([2.0, 1.0]), judge).round(1)
-    array([ 24.4, 106.1])
+    array([ 24.4, 108.1])
     """
     n, N = np.maximum(sizes, 2), judge.n_spins
     which = gammaln(N + 1) - gammaln(n + 1) - gammaln(N - n + 1)

@@ -252,7 +252,7 @@ def times_counted(Z: F32, g: F64, judge: Judge) -> F64:
     >>> from dualtap.recovery.refit import times_counted
     >>> judge = Judge(as_spins(np.random.default_rng(0).choice([-1, 1], size=(1000, 4))))
     >>> times_counted(np.ones((3, 4)), np.array([1e-3, 0.8, -20]), judge).round(1)
-    array([2. , 1.3, 9.2])
+    array([2. , 1.3, 9.1])
     """
     free = 1 - np.square(judge.mean)
     strength = g * (np.square(Z) @ free) / judge.n_spins
