@@ -80,9 +80,7 @@ def test_the_same_seed_gives_the_same_answer(kind, digits):
     "kind",
     [
         "teacher",
-        pytest.param(
-            "digits", marks=pytest.mark.xfail(strict=False, reason="two of eight numbers fall")
-        ),
+        "digits",
     ],
 )
 def test_the_training_score_does_not_fall_with_the_number_of_patterns(kind, digits):
@@ -289,7 +287,6 @@ def test_diluted_patterns():
     np.testing.assert_allclose(found.strengths_, 3.0, rtol=0.15)
 
 
-@pytest.mark.xfail(strict=False, reason="two of equal strength are not rotated apart")
 def test_repulsive_patterns():
     model, X = general([0.8, 0.8, 0.8, -3.0, -3.0], n_samples=10_000)
     found = fitted(X)

@@ -28,6 +28,7 @@ from dualtap.recovery.moves import (
     simplest,
     stated,
     turned,
+    with_fewer,
     with_patterns,
 )
 from dualtap.recovery.objective import sizes_of
@@ -161,13 +162,18 @@ def recover(
     with one_blas_thread():
         nothing = null(search.judge)
         state, explained = of_samples(search, nothing)
-        if not explained:
+        if not explained or (n_patterns is not None and spins.n_spins <= MOST_SPINS):
             # Large data are completed from what was found, for small ones that is only a rival.
             start = state if search.judge.n_spins > MOST_SPINS else nothing
-            state = min(state, grown(search, start), key=_objective)
-        state = search.better(state, simplest(search.judge, state), "tie", "fit")
-        if n_patterns is not None:
+            rivals = [state, grown(search, start)]
+            if n_patterns is not None:
+                rivals = [forced(search, rival, n_patterns) for rival in rivals]
+            state = min(rivals, key=_objective if n_patterns is None else _misfit)
+        elif n_patterns is not None:
             state = forced(search, state, n_patterns)
+        elif 2 * spins.n_spins <= min(spins.n_samples, 2 * MOST_SPINS):
+            state = with_flat(search, state, search.left(search.blocks, state))
+        state = search.better(state, simplest(search.judge, state), "tie", "fit")
         m, Z = magnetizations(search.blocks, search.judge, state, rng)
         state = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
@@ -175,6 +181,11 @@ def recover(
 
 def _objective(state: State) -> float:
     return state.objective
+
+
+def _misfit(state: State) -> tuple[int, float]:
+    """Return what ranks models of a given number of patterns: that they have it, then their fit."""
+    return -len(state.fit.Z), -state.fit.L
 
 
 def of_samples(search: Search, state: State) -> tuple[State, bool]:
@@ -264,8 +275,8 @@ def with_flat(search: Search, state: State, left: Residual) -> State:
     Z = flat_set(left, search.rng)
     if not len(Z):
         return state
-    Z = np.concatenate([state.fit.Z, Z])
-    other = with_turned_bits(search, with_patterns(search.judge, Z, state))
+    Z, start = np.concatenate([state.fit.Z, Z]), freed(search.judge, state)
+    other = with_turned_bits(search, with_patterns(search.judge, Z, start))
     return search.better(state, other, "add", "flat directions")
 
 
@@ -306,9 +317,7 @@ def with_turned_bits(search: Search, state: State) -> State:
 def forced(search: Search, state: State, n_patterns: int) -> State:
     """Return the model with so many patterns, whatever they cost."""
     judge = search.judge
-    while len(state.fit.Z) > n_patterns:
-        most = max(n_patterns, len(state.fit.Z) * 3 // 4)  # not so many that strengths go astray
-        state = with_patterns(judge, state.fit.Z, state, most=most)
+    state = with_fewer(judge, state, n_patterns)
     while len(state.fit.Z) < n_patterns:
         missing = n_patterns - len(state.fit.Z)
         start = freed(judge, state)

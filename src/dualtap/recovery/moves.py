@@ -121,6 +121,15 @@ def with_patterns(
             safe[dropped[strong[: -(-len(dropped) // 2)]]] = True
 
 
+def with_fewer(judge: Judge, state: State, n_patterns: int) -> State:
+    """Return the model with only so many patterns, the least useful left out first."""
+    while len(state.fit.Z) > n_patterns:
+        n = len(state.fit.Z)
+        most = max(n_patterns, n - max(1, n // 8))  # not so many that strengths go astray
+        state = with_patterns(judge, state.fit.Z, state, least=most, most=most)
+    return state
+
+
 def _reduced(
     judge: Judge, state: State, kept: NDArray[np.bool_], predicted: F64, first: tuple[F64, F64]
 ) -> State:

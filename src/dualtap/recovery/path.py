@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualtap._threads import one_blas_thread
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State, with_patterns
+from dualtap.recovery.moves import State, with_fewer
 from dualtap.recovery.refit import Fit, refit
 from dualtap.spins import DenseSpins
 
@@ -40,7 +40,7 @@ def path_over_patterns(judge: Judge, state: State) -> dict[str, NDArray[Any]]:
     with one_blas_thread():
         states = [state]
         for n in _numbers(len(state.fit.Z)):
-            states.append(with_patterns(judge, states[-1].fit.Z, states[-1], least=n, most=n))
+            states.append(with_fewer(judge, states[-1], n))
         test = np.arange(len(judge.rows)) % _HELD_OUT == _HELD_OUT - 1
         held_out = [_held_out(judge, one.fit, test) for one in states]
     return {
