@@ -4,7 +4,7 @@
 them as ``calibration.NAME``. Numbers that only bound work or rounding are beside the code.
 """
 
-JUDGED_ENTRIES = 2**21
+JUDGED_ENTRIES = 2**20
 """Entries of the samples by which models are compared (``benchmarks recovery``: time)."""
 CURVATURE_ENTRIES = 2**15
 """Entries, at least, from which second derivatives come (``benchmarks real``: time)."""

@@ -47,7 +47,7 @@ from dualtap.recovery.proposers.rotation import (
     whole_sets,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS, students
-from dualtap.recovery.refit import refit
+from dualtap.recovery.refit import at, refit
 from dualtap.recovery.rotate import binary, row_basis
 from dualtap.recovery.selection import chosen
 from dualtap.recovery.space import leave_noise
@@ -344,11 +344,11 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
     if (Z == fit.Z).all() and (signs == fit.Z).all():
         return state
     drawn = refit(search.judge, Z, fit.g, fit.b, fit.parameters)
-    own = refit(search.judge, signs, drawn.g, drawn.b, fit.parameters)
+    own = at(search.judge, signs, drawn.g, drawn.b, fit.parameters, drawn.spread)
     other = stated(search.judge, own)
     if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
         return state
-    return other._replace(fit=own._replace(g=drawn.g, b=drawn.b))
+    return other
 
 
 def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) -> Recovery:

@@ -23,6 +23,7 @@ _SETTLED = 2e-2  # nats for each strength
 _MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
 _EXACT = 1e-4
+_ENOUGH = 2**19  # entries that pin one strength down to a part in a thousand
 _CONDENSED = 1 - 1e-6
 _WEAK = 1e-3
 _SMALLEST = 1e-9
@@ -113,6 +114,15 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
     return Fit(Z, g, b, now.L, parameters, now, C.around(A), b + g @ A, v)
 
 
+def at(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters, v: float) -> Fit:
+    """Return strengths and fields as they are as a fit of other patterns."""
+    judge.fill(Z, g, b)
+    A, now = _shift(judge, Z, parameters), judge.statistics(Z, g, b)
+    now = now._replace(slope=now.slope - A @ now.residual)
+    C = judge.curvature(Z, g, b).around(A)
+    return Fit(Z, g, b, now.L, parameters, now, C, b + g @ A, v)
+
+
 def _shift(judge: Judge, Z: F32, parameters: Parameters) -> F64:
     """Return what strengths add to the mean fields, which have the prior; nothing without."""
     return judge.shift(Z) if parameters.fields else np.zeros(Z.shape)
@@ -182,7 +192,7 @@ def fit_beta(spins: Spins, patterns: ArrayLike) -> float:
 def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
     """Return the one strength that makes the data likeliest, without fields."""
     none = np.zeros(judge.n_spins)
-    for most in (calibration.CURVATURE_ENTRIES, None):  # a few samples first
+    for most in (calibration.CURVATURE_ENTRIES, _ENOUGH):  # a few samples first
         judge.fill(Z, np.full(len(Z), beta), none)
         low, high = 0.0, np.inf
         for _ in range(_STEPS):
