@@ -46,13 +46,15 @@ def fitted(phase, **options):
 def assert_same(found, expected):
     """The same model, up to rounding; signs and order of patterns are free."""
     assert found.n_patterns_ == expected.n_patterns_ > 0
-    assert dt.metrics.match(found.patterns_, expected.patterns_).mean_overlap > 0.999
+    A, B = found.patterns_.astype(float), expected.patterns_.astype(float)
+    cosine = np.abs(A @ B.T) / np.outer(np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=1))
+    assert cosine.max(axis=0).min() > 0.999
     overlap = found.magnetizations_ @ expected.magnetizations_.T
     order = linear_sum_assignment(-np.abs(overlap.T))[1]
     sign = np.sign(overlap[order, range(len(order))])
     m = sign[:, None] * found.magnetizations_[order]
     np.testing.assert_allclose(m, expected.magnetizations_, atol=1e-4)
-    assert found.beta_ == pytest.approx(expected.beta_, rel=1e-4)
+    assert found.beta_ == pytest.approx(expected.beta_, rel=1e-4, nan_ok=True)
     np.testing.assert_allclose(found.fields_, expected.fields_, atol=1e-4)
     for name in ("patterns_", "magnetizations_", "fields_", "weights_", "labels_"):
         assert type(getattr(found, name)) is np.ndarray
