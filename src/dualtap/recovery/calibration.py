@@ -1,5 +1,6 @@
-"""The tuned numbers of the recovery that decide what is found, with the benchmark that set each.
+"""The tuned numbers of the recovery that decide what is found, with the benchmark that shows each.
 
+They were set in trials on a few seeds and splits, not by whole runs of those benchmarks.
 ``python -m benchmarks sensitivity`` moves each by a fifth and shows what changes. Modules read
 them as ``calibration.NAME``. Numbers that only bound work or rounding are beside the code.
 """
