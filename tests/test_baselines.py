@@ -1,12 +1,12 @@
-"""`PseudoLikelihood` and `NaiveMeanField`: the optimum, what they recover, and their manners."""
+"""Pairwise baselines: the optimum of each, what they recover, and their manners."""
 
 from functools import cache
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -15,7 +15,13 @@ from sklearn.model_selection import cross_val_score
 from threadpoolctl import threadpool_limits
 
 from dualtap import HopfieldModel, as_spins
-from dualtap.baselines import NaiveMeanField, PseudoLikelihood
+from dualtap.baselines import (
+    DecimatedPseudoLikelihood,
+    InteractionScreening,
+    NaiveMeanField,
+    PseudoLikelihood,
+)
+from dualtap.baselines.decimation import decimate
 from dualtap.baselines.mean_field import centred, magnetizations, mean_field_couplings
 from dualtap.baselines.regressions import (
     PenalisedLoss,
@@ -23,11 +29,17 @@ from dualtap.baselines.regressions import (
     minimise,
     regularization_path,
 )
+from dualtap.baselines.screening import ScreeningLoss, minimise_l1
 
 ESTIMATORS = [
     pytest.param(lambda: PseudoLikelihood(0.05), id="pseudo-likelihood"),
     pytest.param(lambda: PseudoLikelihood(0.05, fields=True), id="with fields"),
     pytest.param(NaiveMeanField, id="mean field"),
+    pytest.param(lambda: InteractionScreening(0.2, tol=1e-11), id="RISE"),
+    pytest.param(
+        lambda: InteractionScreening(0.2, logarithm=True, fields=True, tol=1e-11), id="logRISE"
+    ),
+    pytest.param(lambda: DecimatedPseudoLikelihood(0.05, removed=0.5, tol=1e-10), id="decimated"),
 ]
 
 
@@ -187,6 +199,135 @@ def test_independent_spins_have_no_couplings():
         model.fit(X)
         np.testing.assert_allclose(model.couplings_, 0, atol=1e-6)
         np.testing.assert_allclose(model.fields_, 0, atol=1e-6)
+
+
+# --- Interaction screening ----------------------------------------------------------------------
+
+
+def screening_by_hand(W, S, fields, regularization, logarithm):
+    """The formula, spin by spin, over the samples in which it was observed."""
+    total = 0.0
+    for i in range(S.shape[1]):
+        terms = []
+        for s in S[S[:, i] != 0]:
+            h = sum(W[j, i] * s[j] for j in range(len(s)) if j != i)
+            terms.append(np.exp(-s[i] * (h + (W[-1, i] if fields else 0))))
+        total += np.log(np.mean(terms) + len(S) ** -2) if logarithm else np.mean(terms)
+    return total + regularization * np.abs(W).sum()
+
+
+@pytest.mark.parametrize("fields", [False, True])
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_the_screening_loss_and_its_gradient(logarithm, fields):
+    S = with_holes(Ising(5, 0.5, 0.3).sample(30)).astype(np.float64)
+    loss = ScreeningLoss(S, fields, 0.0, logarithm)
+    W = 0.5 * np.random.default_rng(0).normal(size=loss.shape)
+    np.fill_diagonal(W[:5], 0)
+    values, gradient = loss.columns(W)
+    assert values.sum() == pytest.approx(screening_by_hand(W, S, fields, 0, logarithm), rel=1e-12)
+    numeric = approx_fprime(
+        W.ravel(), lambda w: loss.columns(w.reshape(loss.shape))[0].sum(), 1e-7
+    ).reshape(loss.shape)
+    numeric[~loss.free] = 0
+    np.testing.assert_allclose(gradient, numeric, atol=1e-5)
+    assert np.abs(gradient).max() > 0.1
+
+
+@pytest.mark.parametrize("fields", [False, True])
+@pytest.mark.parametrize("logarithm", [False, True])
+@pytest.mark.parametrize("regularization", [0.02, 0.2])
+def test_screening_finds_the_exact_minimum(regularization, logarithm, fields):
+    """Against a solver of bounded problems, W = W⁺ - W⁻ with both parts not negative."""
+    S = Ising(7, 0.4, 0.3).sample(300).astype(np.float64)
+    loss = ScreeningLoss(S, fields, regularization, logarithm)
+    found = minimise_l1(loss, tol=1e-13, max_iter=20_000)
+    assert found.converged
+
+    def split(parts):
+        up, down = parts.reshape(2, *loss.shape)
+        values, gradient = loss.columns(up - down)
+        value = values.sum() + regularization * parts.sum()
+        return value, np.stack([gradient + regularization, regularization - gradient]).ravel()
+
+    bounds = np.where(np.stack([loss.free, loss.free]).ravel(), np.inf, 0.0)
+    exact = minimize(
+        split,
+        np.zeros(2 * loss.free.size),
+        jac=True,
+        bounds=[(0.0, upper) for upper in bounds],
+        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 10_000, "maxfun": 100_000},
+    )
+    up, down = exact.x.reshape(2, *loss.shape)
+    np.testing.assert_allclose(found.weights, up - down, atol=1e-4)
+    assert 0 < np.count_nonzero(found.weights[loss.free] == 0) < np.count_nonzero(loss.free)
+
+
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_screening_is_exact_for_the_law_itself(logarithm):
+    """All states of 6 spins, each as often as it is likely: the minimum is the true model."""
+    truth = Ising(6, 0.35, 0.2)
+    counts = np.round(truth.p * 60_000).astype(int)
+    X = np.repeat(truth.states, counts, axis=0)
+    model = InteractionScreening(1e-7, logarithm=logarithm, fields=True, tol=1e-12, max_iter=5000)
+    model.fit(X)
+    np.testing.assert_allclose(model.couplings_, truth.couplings, atol=5e-3)
+    np.testing.assert_allclose(model.fields_, truth.fields, atol=5e-3)
+
+
+def test_screening_chooses_its_penalty_on_held_out_samples():
+    model = InteractionScreening(random_state=0).fit(data())
+    path = model.path_
+    assert model.regularization_ == path.best
+    assert path.norm[0] < path.norm[-1]
+    assert path.score.max() > -np.log(2) + 0.05
+    given = InteractionScreening(model.regularization_).fit(data())
+    np.testing.assert_array_equal(given.couplings_, model.couplings_)
+
+
+def test_a_strong_penalty_screens_everything():
+    assert not InteractionScreening(1.01).fit(data()).couplings_.any()
+
+
+# --- Decimation ---------------------------------------------------------------------------------
+
+
+def chain(n_spins=10, strength=0.5, n_samples=4000, seed=0):
+    """Samples of a chain with couplings between neighbours only, drawn from left to right."""
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1, 1], size=(n_samples, n_spins))
+    for i in range(1, n_spins):
+        flip = rng.random(n_samples) < 1 / (1 + np.exp(2 * strength))
+        X[:, i] = np.where(flip, -X[:, i - 1], X[:, i - 1])
+    return X
+
+
+def test_decimation_finds_which_couplings_there_are():
+    model = DecimatedPseudoLikelihood(removed=0.1).fit(chain())
+    expected = np.diag(np.ones(9), 1) + np.diag(np.ones(9), -1)
+    np.testing.assert_array_equal(model.couplings_ != 0, expected != 0)
+    np.testing.assert_allclose(model.couplings_[expected != 0], 0.5, atol=0.08)
+    path = model.path_
+    assert path.best == pytest.approx(9 / 45)
+    assert (np.diff(path.share) < 0).all()
+    assert path.tilted[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_decimated_fit_is_the_best_with_its_couplings():
+    S = chain(6, n_samples=300).astype(np.float64)
+    for step in islice(decimate(PenalisedLoss(S, False, 0.01), removed=0.3, tol=1e-14), 4):
+        W = step.found.weights
+        left = W != 0
+        np.testing.assert_array_equal(left, left.T)
+        assert left.sum() == round(step.share * 30)
+        loss = PenalisedLoss(S, False, 0.01)
+        gradient = loss(W.ravel())[1].reshape(W.shape)
+        assert np.abs(gradient[left]).max() < 1e-5
+        assert step.score == pytest.approx(ising_pseudo_likelihood(S, W.T), rel=1e-5)
+
+
+def test_decimation_keeps_nothing_of_independent_spins():
+    X = list(product([-1, 1], repeat=3)) * 5
+    assert not DecimatedPseudoLikelihood().fit(X).couplings_.round(6).any()
 
 
 # --- Mean field ---------------------------------------------------------------------------------
@@ -515,6 +656,10 @@ def test_parameters():
         (PseudoLikelihood, "tol", 0.0),
         (PseudoLikelihood, "max_iter", 0),
         (PseudoLikelihood, "random_state", "seed"),
+        (InteractionScreening, "logarithm", "yes"),
+        (InteractionScreening, "regularization", 0.0),
+        (DecimatedPseudoLikelihood, "removed", 1.0),
+        (DecimatedPseudoLikelihood, "regularization", 0.0),
         (NaiveMeanField, "shrinkage", -0.1),
         (NaiveMeanField, "shrinkage", 1.1),
         (NaiveMeanField, "shrinkage", "oas"),

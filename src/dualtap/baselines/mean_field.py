@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from dualtap._threads import one_blas_thread
-from dualtap._validation import TakesSpins, validated_spins
-from dualtap.baselines.regressions import ising_pseudo_likelihood
+from dualtap._validation import validated_spins
+from dualtap.baselines._pairwise import PairwiseIsing
 
 FloatArray = NDArray[np.float64]
 
@@ -105,7 +104,7 @@ def mean_field_couplings(covariance: FloatArray) -> FloatArray:
     return J
 
 
-class NaiveMeanField(TakesSpins, BaseEstimator):
+class NaiveMeanField(PairwiseIsing):
     r"""Couplings of a pairwise Ising model by naive mean field (inverse covariance).
 
     For :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \sum_i h_i s_i)`, β included in J
@@ -190,21 +189,3 @@ class NaiveMeanField(TakesSpins, BaseEstimator):
             m = magnetizations(S)
             self.fields_ = np.arctanh(m) - self.couplings_ @ m
         return self
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Return the mean log pseudo-likelihood per spin of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Missing entries take no part.
-        y : ignored
-
-        Returns
-        -------
-        float
-            -log 2 for a fair coin, 0 for certainty.
-        """
-        check_is_fitted(self)
-        values = validated_spins(self, X).values
-        return ising_pseudo_likelihood(values, self.couplings_, self.fields_)

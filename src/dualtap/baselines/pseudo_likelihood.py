@@ -7,20 +7,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import TakesSpins, validated_spins
+from dualtap._validation import validated_spins
+from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.baselines.regressions import (
     GRID,
     FloatArray,
     Minimum,
     PenalisedLoss,
+    RealArray,
     RegularizationPath,
     ising_pseudo_likelihood,
     minimise,
@@ -31,7 +31,103 @@ from dualtap.baselines.regressions import (
 _HELD_OUT = 0.2
 
 
-class PseudoLikelihood(TakesSpins, BaseEstimator):
+class PairwiseRegressions(PairwiseIsing):
+    """Couplings by N regressions at once, λ given or chosen by held-out samples.
+
+    A subclass says which loss is minimised, and how.
+    """
+
+    _method = "L-BFGS"
+    _precision: type[np.floating[Any]] = np.float32
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "fields": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        regularization: float | Literal["auto"] = "auto",
+        *,
+        fields: bool = False,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
+        self.regularization = regularization
+        self.fields = fields
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Fit the couplings to X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        S = validated_spins(self, X, reset=True).values.astype(self._precision)
+        self.path_ = self._path(S) if self.regularization == "auto" else None
+        self.regularization_ = float(self.regularization if self.path_ is None else self.path_.best)
+        found = self._minimum(self._loss(S, self.regularization_))
+        if not found.converged:
+            warnings.warn(
+                f"{self._method} has not converged within {self.max_iter} iterations: raise "
+                "max_iter, tol or regularization",
+                ConvergenceWarning,
+                stacklevel=3,  # past scikit-learn's wrapper, to the caller of fit
+            )
+        self.n_iter_ = found.n_iter
+        self.couplings_, self.fields_ = symmetrised(found.weights)
+        return self
+
+    def _loss(self, S: RealArray, regularization: float) -> PenalisedLoss:
+        """Return what is minimised."""
+        return PenalisedLoss(S, self.fields, regularization)
+
+    def _minimum(self, loss: PenalisedLoss, start: FloatArray | None = None) -> Minimum:
+        """Return its minimum."""
+        return minimise(loss, start, self.tol, self.max_iter)
+
+    def _grid(self, loss: PenalisedLoss) -> FloatArray:
+        """Return the λ to try, from large to small."""
+        return GRID
+
+    def _path(self, S: RealArray) -> RegularizationPath:
+        """Hold samples out and go down the grid."""
+        if len(S) < 2:
+            raise ValueError(
+                'regularization="auto" holds samples out and X has only 1 sample: give a number'
+            )
+        order = as_generator(self.random_state).permutation(len(S))
+        n_held_out = max(1, round(_HELD_OUT * len(S)))
+        held_out, rest = S[order[:n_held_out]], S[order[n_held_out:]]
+        loss = self._loss(rest, GRID[0])
+        grid = self._grid(loss)
+        with progress("λ", len(grid), bool(self.verbose)) as advance:
+            return regularization_path(
+                loss,
+                lambda J, h: ising_pseudo_likelihood(held_out, J, h),
+                self._minimum,
+                advance,
+                grid,
+            )
+
+
+class PseudoLikelihood(PairwiseRegressions):
     r"""Couplings of a pairwise Ising model by L2-regularised maximum pseudo-likelihood.
 
     The model is :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \sum_i b_i s_i)`, β included
@@ -94,96 +190,3 @@ class PseudoLikelihood(TakesSpins, BaseEstimator):
     >>> bool(abs(model.couplings_ - J).mean() < abs(J).mean())
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "fields": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        regularization: float | Literal["auto"] = "auto",
-        *,
-        fields: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        self.regularization = regularization
-        self.fields = fields
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Fit the couplings to X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        S = validated_spins(self, X, reset=True).values.astype(np.float32)
-        self.path_ = self._path(S) if self.regularization == "auto" else None
-        self.regularization_ = float(self.regularization if self.path_ is None else self.path_.best)
-        found = self._minimum(PenalisedLoss(S, self.fields, self.regularization_))
-        if not found.converged:
-            warnings.warn(
-                f"L-BFGS has not converged within {self.max_iter} iterations: raise max_iter, tol "
-                "or regularization",
-                ConvergenceWarning,
-                stacklevel=3,  # past scikit-learn's wrapper, to the caller of fit
-            )
-        self.n_iter_ = found.n_iter
-        self.couplings_, self.fields_ = symmetrised(found.weights)
-        return self
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Return the mean log pseudo-likelihood per spin of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Missing entries take no part.
-        y : ignored
-
-        Returns
-        -------
-        float
-            -log 2 for a fair coin, 0 for certainty.
-        """
-        check_is_fitted(self)
-        values = validated_spins(self, X).values
-        return ising_pseudo_likelihood(values, self.couplings_, self.fields_)
-
-    def _minimum(self, loss: PenalisedLoss, start: FloatArray | None = None) -> Minimum:
-        return minimise(loss, start, self.tol, self.max_iter)
-
-    def _path(self, S: NDArray[np.float32]) -> RegularizationPath:
-        """Hold samples out and go down the grid."""
-        if len(S) < 2:
-            raise ValueError(
-                'regularization="auto" holds samples out and X has only 1 sample: give a number'
-            )
-        order = as_generator(self.random_state).permutation(len(S))
-        n_held_out = max(1, round(_HELD_OUT * len(S)))
-        held_out, rest = S[order[:n_held_out]], S[order[n_held_out:]]
-        with progress("λ", len(GRID), bool(self.verbose)) as advance:
-            return regularization_path(
-                PenalisedLoss(rest, self.fields, GRID[0]),
-                lambda J, h: ising_pseudo_likelihood(held_out, J, h),
-                self._minimum,
-                advance,
-            )

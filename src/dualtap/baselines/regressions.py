@@ -93,6 +93,11 @@ class PenalisedLoss:
     regularization : float
         λ; may be changed between calls.
 
+    Attributes
+    ----------
+    free : array of shape ``shape``, bool
+        Entries of W that may differ from zero: all but the diagonal, unless it is replaced.
+
     Examples
     --------
     >>> import numpy as np
@@ -112,31 +117,57 @@ class PenalisedLoss:
         self._spins = S
         self._inputs = np.column_stack([S, np.ones(len(S), S.dtype)]) if fields else S
         self.shape = (self._inputs.shape[1], S.shape[1])
-        self._missing = (S.size - int(np.count_nonzero(S))) * log(2)
+        self.free: NDArray[np.bool_] = np.ones(self.shape, dtype=np.bool_)
+        np.fill_diagonal(self.free[: S.shape[1]], False)
+        self._missing = (len(S) - np.count_nonzero(S, axis=0)) * log(2)
         # Every call needs these; new ones each time would cost page faults.
         self._weights = np.empty(self.shape, S.dtype)
         self._h = np.empty_like(S)
         self._residuals = np.empty_like(S)
 
+    def columns(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the loss of every regression without its penalty, and the gradient of all.
+
+        Parameters
+        ----------
+        W : array of shape ``shape``
+
+        Returns
+        -------
+        values : array of shape (n_spins,)
+        gradient : array of shape ``shape``
+            Zero where W is not free.
+        """
+        S, x = self._spins, self._h
+        np.copyto(self._weights, W, casting="same_kind")
+        np.matmul(self._inputs, self._weights, out=x)
+        x *= S
+        values = self._terms(x, self._residuals)
+        self._residuals *= S
+        gradient = np.matmul(self._inputs.T, self._residuals, out=self._weights).astype(np.float64)
+        gradient *= self.free
+        return values, gradient
+
+    def _terms(self, x: RealArray, slopes: RealArray) -> FloatArray:
+        """Return the loss of every regression from x = s ⊙ h, and put its slopes there.
+
+        The x may be overwritten. An entry that is missing has x = 0.
+        """
+        x *= -2
+        expit(x, out=slopes)
+        slopes *= -2 / len(x)
+        np.negative(x, out=x)
+        total = log_sigmoid(x, out=x).sum(axis=0, dtype=np.float64)
+        values: FloatArray = -(total + self._missing) / len(x)
+        return values
+
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient at ``w``, of the length of W."""
-        S, h, r = self._spins, self._h, self._residuals
         W = w.reshape(self.shape)
-        np.copyto(self._weights, W, casting="same_kind")
-        np.matmul(self._inputs, self._weights, out=h)
-        h *= S
-        h *= -2
-        expit(h, out=r)
-        r *= S
-        r *= -2 / len(S)
-        np.negative(h, out=h)
-        log_sigmoid(h, out=h)
-        value = -(float(h.sum(dtype=np.float64)) + self._missing) / len(S)
-        value += self.regularization / 2 * float(w @ w)
-        gradient = self.regularization * W
-        gradient += np.matmul(self._inputs.T, r, out=self._weights)
-        np.fill_diagonal(gradient[: S.shape[1]], 0)
-        return value, gradient.ravel()
+        values, gradient = self.columns(W)
+        gradient += self.regularization * W
+        gradient *= self.free
+        return float(values.sum()) + self.regularization / 2 * float(w @ w), gradient.ravel()
 
 
 class Minimum(NamedTuple):
@@ -256,11 +287,12 @@ def regularization_path(
     score: Callable[[FloatArray, FloatArray], float],
     minimum: Callable[[PenalisedLoss, FloatArray | None], Minimum] = minimise,
     advance: Advance | None = None,
+    grid: FloatArray = GRID,
 ) -> RegularizationPath:
     """Minimise the loss on a grid of λ from large to small, each from the last minimum.
 
-    The grid is 100, 46, 22, 10, …, 1e-4, and is left once two values in a row brought no better
-    score: smaller λ take longer and overfit more.
+    The grid, by default 100, 46, 22, 10, …, 1e-4, is left once two values in a row brought no
+    better score: smaller λ take longer and overfit more.
 
     Parameters
     ----------
@@ -272,6 +304,8 @@ def regularization_path(
         :func:`minimise`, or the same with other options.
     advance : callable, optional
         Told of every λ done.
+    grid : array of shape (n_values,)
+        The λ, from large to small.
 
     Returns
     -------
@@ -288,7 +322,7 @@ def regularization_path(
     """
     rows: list[tuple[float, float, float]] = []
     weights, best = None, 0
-    for index, value in enumerate(GRID):
+    for index, value in enumerate(grid):
         loss.regularization = float(value)
         weights = minimum(loss, weights).weights
         J, h = symmetrised(weights)

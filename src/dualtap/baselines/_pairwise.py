@@ -1,0 +1,38 @@
+"""What every fitted pairwise Ising model has: couplings, fields, and the score they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dualtap._validation import TakesSpins, validated_spins
+from dualtap.baselines.regressions import ising_pseudo_likelihood
+
+
+class PairwiseIsing(TakesSpins, BaseEstimator):
+    """An estimator that learns ``couplings_`` and ``fields_``."""
+
+    couplings_: NDArray[np.float64]
+    fields_: NDArray[np.float64]
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return the mean log pseudo-likelihood per spin of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            Missing entries take no part.
+        y : ignored
+
+        Returns
+        -------
+        float
+            -log 2 for independent random spins, 0 for certainty.
+        """
+        check_is_fitted(self)
+        values = validated_spins(self, X).values
+        return ising_pseudo_likelihood(values, self.couplings_, self.fields_)
