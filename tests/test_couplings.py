@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
+from dualtap.couplings import (
+    DeflatedCouplings,
+    DenseCouplings,
+    HebbianCouplings,
+    StackedCouplings,
+    sample_couplings,
+)
 from dualtap.hopfield import HopfieldModel
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
@@ -204,3 +210,45 @@ def test_dense_refuses_asymmetric(value):
     A[0, 2] = value
     with pytest.raises(ValueError, match=r"symmetric; pass \(J \+ J\.T\) / 2"):
         DenseCouplings(A)
+
+
+def test_stacked_couplings_are_those_of_each_student():
+    rng = np.random.default_rng(0)
+    patterns = rng.choice([-1.0, 1.0], size=(5, 3, 20))
+    m = rng.uniform(-1, 1, size=(5, 20))
+    J = StackedCouplings(patterns, np.float64)
+    expected = [
+        HebbianCouplings(V, np.float64).dot(x[None])[0] for V, x in zip(patterns, m, strict=True)
+    ]
+    np.testing.assert_allclose(J.dot(m), expected, atol=1e-12)
+    assert J.alpha == 3 / 20
+    some = J.taking(np.array([3, 1]))
+    np.testing.assert_allclose(some.dot(m[[3, 1]]), J.dot(m)[[3, 1]], atol=1e-12)
+
+
+@pytest.mark.parametrize("patterns", [np.ones((2, 3)), np.zeros((2, 3, 4))])
+def test_stacked_couplings_refuse_what_are_no_stacked_patterns(patterns):
+    with pytest.raises(ValueError, match=r"±1 and of shape \(students, n_vectors, n_spins\)"):
+        StackedCouplings(patterns)
+
+
+@pytest.mark.parametrize(("n_samples", "kind"), [(15, HebbianCouplings), (16, DenseCouplings)])
+def test_samples_become_a_matrix_where_that_is_cheaper(n_samples, kind):
+    rng = np.random.default_rng(0)
+    S = rng.choice([-1, 0, 1], size=(n_samples, 30)).astype(np.int8)
+    m = rng.uniform(-1, 1, size=(4, 30)).astype(np.float32)
+    J, factored = sample_couplings(S), HebbianCouplings(S)
+    assert type(J) is kind
+    assert J.dtype == np.float32
+    assert J.alpha == pytest.approx(factored.alpha, rel=1e-6)
+    np.testing.assert_allclose(J.dot(m), factored.dot(m), atol=1e-5)
+
+
+def test_the_matrix_of_many_spins_is_not_formed(monkeypatch):
+    monkeypatch.setattr("dualtap.couplings.DENSE_SPINS", 20)
+    assert isinstance(sample_couplings(np.ones((40, 30))), HebbianCouplings)
+
+
+def test_deflated_couplings_can_have_another_alpha():
+    base = HebbianCouplings(np.ones((2, 4)))
+    assert DeflatedCouplings(base, np.empty((0, 4)), np.empty(0), alpha=0.1).alpha == 0.1

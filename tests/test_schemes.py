@@ -7,7 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
+from dualtap.couplings import (
+    DeflatedCouplings,
+    DenseCouplings,
+    HebbianCouplings,
+    StackedCouplings,
+)
 from dualtap.hopfield import HopfieldModel
 from dualtap.schemes import AMP, TAP, OpperWinther, SequentialAMP, SequentialTAP
 from dualtap.schemes._base import SINGULARITY
@@ -26,6 +31,9 @@ PARALLEL = {
 SEQUENTIAL = {
     "sequential TAP": lambda J, beta: SequentialTAP(J, beta, damping=0.3),
     "sequential AMP": lambda J, beta: SequentialAMP(J, beta, damping=0.3),
+    "sequential AMP printed": lambda J, beta: SequentialAMP(
+        J, beta, damping=0.3, damps="magnetization"
+    ),
 }
 ALL = PARALLEL | SEQUENTIAL
 
@@ -246,17 +254,21 @@ def reference_tap_sweep(J, alpha, beta, damping, m):
     return total / N
 
 
-def reference_amp_sweep(J, alpha, beta, damping, m, m_prev, u_prev):
+def reference_amp_sweep(J, alpha, beta, damping, damps, H, m, m_prev, u_prev):
     """One sweep in place; returns mean |tanh βH' - m| and u before the sweep."""
     u, total = u_of(m, beta), 0.0
     for i in range(N):
-        H = math.atanh(m[i]) / beta
         field = sum(J[i, j] * m[j] for j in range(N)) - alpha * m[i]
-        H_new = (field - u * H - alpha * u / (1 - u_prev) * m_prev[i]) / (1 - u)
+        H_new = (field - u * H[i] - alpha * u / (1 - u_prev) * m_prev[i]) / (1 - u)
         target = math.tanh(beta * H_new)
         total += abs(target - m[i])
         m_prev[i] = m[i]
-        m[i] = (1 - damping) * target + damping * m[i]
+        if damps == "field":
+            H[i] = (1 - damping) * H_new + damping * H[i]
+            m[i] = math.tanh(beta * H[i])
+        else:
+            m[i] = (1 - damping) * target + damping * m[i]
+            H[i] = math.atanh(m[i]) / beta
     return total / N, u
 
 
@@ -274,25 +286,73 @@ def test_sequential_tap_equals_a_plain_loop(kind, damping):
         np.testing.assert_allclose(info.residual, residuals, rtol=1e-8)
 
 
+@pytest.mark.parametrize("damps", ["field", "magnetization"])
 @pytest.mark.parametrize("damping", [0.0, 0.5, 0.95])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sequential_amp_equals_a_plain_loop(kind, damping):
+def test_sequential_amp_equals_a_plain_loop(kind, damping, damps):
     couplings, J, alpha = make_problem(kind)
     starts = random_starts(3)
-    scheme = SequentialAMP(couplings, 0.4, damping)
-    expected, before = starts.copy(), starts.copy()
-    u = [u_of(m, 0.4) for m in expected]
+    scheme = SequentialAMP(couplings, 0.4, damping, damps)
+    m, m_prev, H = starts.copy(), starts.copy(), np.arctanh(starts) / 0.4
+    u = [u_of(x, 0.4) for x in m]
     state = scheme.init(starts)
     for _ in range(4):
         state, info = scheme.step(state)
         residuals = []
         for a in range(len(starts)):
-            r, u[a] = reference_amp_sweep(J, alpha, 0.4, damping, expected[a], before[a], u[a])
+            r, u[a] = reference_amp_sweep(
+                J, alpha, 0.4, damping, damps, H[a], m[a], m_prev[a], u[a]
+            )
             residuals.append(r)
-        np.testing.assert_allclose(state.m, expected, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(state.m_prev, before, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(state.u_prev, u, rtol=1e-9)
+        np.testing.assert_allclose(state.m, m, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(state.H, H, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(state.m_prev, m_prev, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(state.u_prev[:, 0], u, rtol=1e-9)
         np.testing.assert_allclose(info.residual, residuals, rtol=1e-6)
+
+
+def test_undamped_it_does_not_matter_what_is_damped():
+    couplings, _, _ = make_problem("hebbian")
+    field, m = (
+        run(SequentialAMP(couplings, 0.4, 0.0, damps), random_starts(), 3)
+        for damps in ("field", "magnetization")
+    )
+    np.testing.assert_allclose(field, m, atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", [SequentialTAP, SequentialAMP])
+def test_students_beyond_one_group_of_lanes(rule):
+    """The kernel advances students in groups; the last one is not full."""
+    scheme = rule(make_problem("hebbian").couplings, 0.6, 0.3)
+    starts = random_starts(37)
+    together = run(scheme, starts, 3)
+    for a in (0, 15, 16, 31, 36):
+        alone = run(scheme, starts[a : a + 1], 3)[:, 0]
+        np.testing.assert_allclose(together[:, a], alone, rtol=0, atol=1e-13)
+
+
+def test_what_is_damped_decides_the_direct_problem():
+    """N = 500, P = 5, T = 0.5: twelve teachers and starts, each rule on all of them."""
+    rng = np.random.default_rng(0)
+    patterns = rng.choice([-1.0, 1.0], size=(12, 5, 500))
+    starts = rng.choice([-1.0, 1.0], size=(12, 500))
+    reached = {}
+    for damps in ("field", "magnetization"):
+        rule = SequentialAMP(StackedCouplings(patterns), 2.0, damps=damps)
+        solution = solve(rule, starts, max_iter=400)
+        overlap = np.abs(np.einsum("api,ai->ap", patterns, solution.magnetizations)) / 500
+        reached[damps] = solution.converged & (overlap.max(axis=1) > 0.7)
+        for a in np.flatnonzero(reached[damps]):  # and what is reached solves TAP's equations
+            tap = TAP(HebbianCouplings(patterns[a], np.float64), 2.0)
+            m = solution.magnetizations[a : a + 1]
+            assert tap.step(tap.init(m))[1].residual[0] < 2e-3
+    assert reached["field"].sum() >= 11
+    assert not reached["magnetization"].any()
+
+
+def test_what_cannot_be_damped_is_refused():
+    with pytest.raises(ValueError, match="damps must be 'field' or 'magnetization', got 'both'"):
+        SequentialAMP(make_problem("hebbian").couplings, 0.6, damps="both")
 
 
 @pytest.mark.parametrize("rule", [SequentialTAP, SequentialAMP])
@@ -385,12 +445,20 @@ def test_opper_winther_converges_to_tap_solutions_only_when_corrected(retrieval)
     assert residual[True].max() < 4e-3
 
 
-@pytest.mark.parametrize("rule", [SequentialTAP, SequentialAMP])
-def test_tap_solutions_are_fixed_points_of_the_sequential_rules(retrieval, rule):
+@pytest.mark.parametrize("name", SEQUENTIAL)
+def test_tap_solutions_are_fixed_points_of_the_sequential_rules(retrieval, name):
     _, couplings, m = retrieval
-    scheme = rule(couplings, BETA_RETRIEVAL, damping=0.5)
+    scheme = SEQUENTIAL[name](couplings, BETA_RETRIEVAL)
     _, info = scheme.step(scheme.init(m))
     assert info.residual.max() < 1e-6
+
+
+def test_sequential_amp_converges_to_tap_solutions(retrieval):
+    teacher, couplings, m = retrieval
+    rule = SequentialAMP(couplings, BETA_RETRIEVAL)
+    solution = solve(rule, teacher.patterns[:3].astype(np.float64), tol=1e-10, max_iter=3000)
+    assert solution.converged.all()
+    np.testing.assert_allclose(solution.magnetizations, m[:3], atol=1e-6)
 
 
 # --- Linear stability of the paramagnet ---------------------------------------------------------

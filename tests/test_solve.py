@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
+from dualtap.couplings import (
+    DeflatedCouplings,
+    DenseCouplings,
+    HebbianCouplings,
+    StackedCouplings,
+)
 from dualtap.hopfield import HopfieldModel
 from dualtap.schemes import AMP, TAP, OpperWinther, SequentialAMP, SequentialTAP, StepInfo
 from dualtap.solve import StopReason, solve
@@ -19,6 +24,9 @@ SCHEMES = {
     "OW printed": lambda J, beta: OpperWinther(J, beta, printed=True),
     "sequential TAP": lambda J, beta: SequentialTAP(J, beta, damping=0.5),
     "sequential AMP": lambda J, beta: SequentialAMP(J, beta, damping=0.5),
+    "sequential AMP printed": lambda J, beta: SequentialAMP(
+        J, beta, damping=0.5, damps="magnetization"
+    ),
 }
 
 
@@ -65,6 +73,9 @@ class Toy:
     def damped(self, state, m):
         return state._replace(m=m)
 
+    def taking(self, students):
+        return self
+
 
 def steps_until(factor, start, tol):
     """Steps after which |factor - 1| |m| has fallen below tol, m shrinking by factor."""
@@ -98,6 +109,44 @@ def test_students_that_do_not_settle_stop_at_max_iter():
     assert solution.n_iter[1] < 17
     np.testing.assert_allclose(solution.residual[0], 1.0)
     np.testing.assert_allclose(solution.magnetizations[0], -0.5)  # 17 flips
+
+
+def test_a_two_cycle_is_recognised_and_the_others_go_on():
+    solution = solve(Toy([0.9, -1.0, 0.95]), np.ones((3, 4)), max_iter=500)
+    assert [str(reason) for reason in solution.reason] == ["converged", "cycle", "converged"]
+    assert solution.n_iter[1] == 18  # the first look
+    assert solution.residual[1] == pytest.approx(2.0)
+    np.testing.assert_array_equal(np.abs(solution.magnetizations[1]), 1)
+    assert solution.n_iter[0] > 40
+
+
+def test_a_slow_oscillation_that_dies_out_is_no_cycle():
+    solution = solve(Toy([-0.998]), np.ones((1, 4)), max_iter=5000)
+    assert solution.converged.all()
+
+
+def test_a_recorded_trajectory_is_whole():
+    solution = solve(Toy([-1.0]), np.ones((1, 4)), max_iter=40, record=True)
+    assert solution.trajectory.shape == (41, 1, 4)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_students_with_couplings_of_their_own_are_experiments_of_their_own(name):
+    """Forty teachers at once, which end at different steps, against one at a time."""
+    rng = np.random.default_rng(0)
+    patterns = rng.choice([-1.0, 1.0], size=(40, 3, 60))
+    starts = rng.uniform(-1, 1, size=(40, 60))
+    starts[::3] *= 1e-5  # the paramagnet: these are done at once
+    together = solve(
+        SCHEMES[name](StackedCouplings(patterns, np.float64), 1.3), starts, max_iter=60
+    )
+    assert len(set(together.n_iter)) >= 2
+    for a in range(40):
+        J = HebbianCouplings(patterns[a], np.float64)
+        alone = solve(SCHEMES[name](J, 1.3), starts[a : a + 1], max_iter=60)
+        assert alone.n_iter[0] == together.n_iter[a]
+        assert alone.reason[0] == together.reason[a]
+        np.testing.assert_allclose(alone.magnetizations[0], together.magnetizations[a], atol=1e-7)
 
 
 def test_convergence_is_strictly_below_tol():

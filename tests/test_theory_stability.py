@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualtap as dt
-from dualtap.schemes import AMP, TAP
+from dualtap.schemes import AMP, TAP, OpperWinther
 from dualtap.theory import (
     amp_critical_beta,
     amp_modes,
     marchenko_pastur_edges,
+    opper_winther_modes,
     spin_glass_temperature,
     tap_critical_beta,
     tap_multiplier,
@@ -30,10 +31,10 @@ def _spectrum(n_patterns, seed=0):
     return model.coupling_operator(), eigenvalues, vectors.T
 
 
-def _run(scheme, direction, n_steps):
+def _run(scheme, direction, n_steps, size=SMALL):
     """Return the component along ``direction`` at every step from a small start along it."""
-    state = scheme.init(SMALL * direction[None])
-    xs = [SMALL]
+    state = scheme.init(size * direction[None])
+    xs = [size]
     for _ in range(n_steps):
         state, _ = scheme.step(state)
         xs.append(float(state.m[0] @ direction))
@@ -62,6 +63,47 @@ def test_amp_multiplies_eigenvectors_as_predicted(beta, n_patterns):
         trace, minus_determinant = np.linalg.solve([[x[1], x[0]], [x[2], x[1]]], [x[2], x[3]])
         assert trace == pytest.approx(modes.roots.sum().real, rel=0.02, abs=1e-4)
         assert -minus_determinant == pytest.approx(modes.roots.prod().real, rel=0.02)
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize("beta", [0.3, 0.6, 0.9, 1.3])
+@pytest.mark.parametrize("n_patterns", [1, 30, 450])
+def test_opper_winther_multiplies_eigenvectors_as_predicted(beta, n_patterns, printed):
+    """Both roots, as for AMP; the first step has no memory, so the recursion starts after it."""
+    couplings, eigenvalues, vectors = _spectrum(n_patterns)
+    for k in (0, N_SPINS // 2, N_SPINS - 1):
+        modes = opper_winther_modes(eigenvalues[k], beta, couplings.alpha, printed=printed)
+        x = _run(OpperWinther(couplings, beta, printed), vectors[k], 4, size=1e-12)[1:]
+        trace, minus_determinant = np.linalg.solve([[x[1], x[0]], [x[2], x[1]]], [x[2], x[3]])
+        assert trace == pytest.approx(modes.roots.sum().real, rel=0.02, abs=1e-4)
+        assert -minus_determinant == pytest.approx(modes.roots.prod().real, rel=0.02, abs=1e-7)
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize("beta", [0.55, 0.8, 0.95])
+def test_opper_winther_has_no_instability_off_the_patterns_at_small_load(beta, printed):
+    """At λ = 0 AMP has -β/(1-β), whatever α; here the multipliers vanish with α."""
+    radii = [
+        float(opper_winther_modes(0.0, beta, alpha, printed=printed).radius)
+        for alpha in (1e-2, 1e-4, 1e-6)
+    ]
+    assert radii[0] > 5 * radii[1] > 25 * radii[2]
+    assert radii[0] < 0.5
+    assert amp_modes(0.0, beta, 1e-6).radius > 1
+    pattern = opper_winther_modes(1.0, beta, 1e-6, printed=printed)
+    assert pattern.radius == pytest.approx(beta, rel=1e-3)
+    assert not pattern.oscillates
+
+
+def test_both_forms_of_opper_winther_agree_to_first_order_in_the_load():
+    for alpha, tolerance in ((1e-2, 2e-2), (1e-4, 2e-4)):
+        forms = [opper_winther_modes(1.5, 0.6, alpha, printed=p).radius for p in (False, True)]
+        assert forms[0] == pytest.approx(forms[1], rel=tolerance)
+
+
+def test_a_vanishing_gain_of_opper_winther_is_named():
+    with pytest.raises(ValueError, match="A = β"):
+        opper_winther_modes(1.0, 0.5, 1.0)
 
 
 @pytest.mark.parametrize(("beta", "grows"), [(0.45, False), (0.55, True), (0.8, True)])
@@ -193,7 +235,7 @@ def test_shapes_follow_the_eigenvalues():
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0, 1.0, float("nan"), float("inf")])
-@pytest.mark.parametrize("function", [tap_multiplier, amp_modes])
+@pytest.mark.parametrize("function", [tap_multiplier, amp_modes, opper_winther_modes])
 def test_bad_beta_is_refused(function, beta):
     with pytest.raises(ValueError, match=f"beta must be positive and not 1, got {beta}"):
         function(1.0, beta, 0.1)
@@ -209,6 +251,7 @@ def test_bad_beta_is_refused(function, beta):
         amp_critical_beta,
         lambda alpha: tap_multiplier(1.0, 0.5, alpha),
         lambda alpha: amp_modes(1.0, 0.5, alpha),
+        lambda alpha: opper_winther_modes(1.0, 0.5, alpha),
     ],
 )
 def test_bad_alpha_is_refused(function, alpha):

@@ -26,7 +26,13 @@ __all__ = [
     "GramCouplings",
     "HebbianCouplings",
     "Products",
+    "StackedCouplings",
+    "sample_couplings",
 ]
+
+
+DENSE_SPINS = 4096
+"""Most spins for which the matrix J of samples is formed: 64 MB."""
 
 
 class Couplings(Protocol):
@@ -160,6 +166,55 @@ class HebbianCouplings:
         return V, np.ones(len(V), dtype=V.dtype) if self.weights is None else self.weights
 
 
+class StackedCouplings:
+    r"""Couplings of independent problems, one per student: :math:`J_a = V_a^\top V_a / N`.
+
+    One run of a scheme then serves many experiments of equal size.
+
+    Parameters
+    ----------
+    patterns : array-like of shape (students, n_vectors, n_spins), ±1
+        The V_a.
+    dtype : {float32, float64}
+        Precision of the products.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import StackedCouplings
+    >>> J = StackedCouplings([[[1, 1, 1, 1]], [[1, 1, -1, -1]]])
+    >>> J.alpha
+    0.25
+    >>> J.dot(np.ones((2, 4), dtype=np.float32))
+    array([[1., 1., 1., 1.],
+           [0., 0., 0., 0.]], dtype=float32)
+    """
+
+    def __init__(self, patterns: ArrayLike, dtype: type[np.floating[Any]] = np.float32) -> None:
+        self.patterns: FloatArray = np.ascontiguousarray(patterns, dtype=dtype)
+        if self.patterns.ndim != 3 or not (np.abs(self.patterns) == 1).all():
+            raise ValueError(
+                "patterns must be ±1 and of shape (students, n_vectors, n_spins), got shape "
+                f"{self.patterns.shape}"
+            )
+        _, n_vectors, self.n_spins = self.patterns.shape
+        self.dtype: Any = self.patterns.dtype
+        self.alpha: float = n_vectors / self.n_spins
+
+    def dot(self, m: FloatArray) -> FloatArray:
+        """Return J_a m_a for every row of ``m``, as many as there are students."""
+        overlaps = self.patterns @ m[:, :, None]
+        product: FloatArray = (overlaps.transpose(0, 2, 1) @ self.patterns)[:, 0]
+        product /= self.n_spins
+        return product
+
+    def taking(self, students: NDArray[np.int64]) -> StackedCouplings:
+        """Return the couplings of some of the students."""
+        chosen = object.__new__(StackedCouplings)  # they were checked before
+        chosen.__dict__.update(self.__dict__, patterns=self.patterns[students])
+        return chosen
+
+
 class GramCouplings:
     r"""Couplings :math:`J = S^\top S / N` of samples that are never held as one array of floats.
 
@@ -211,6 +266,8 @@ class DeflatedCouplings:
         The m_t, best where the magnetizations will be: elsewhere they are moved at every product.
     gammas : array of shape (n_removed,)
         The γ_t.
+    alpha : float, optional
+        Another coefficient of the reaction term than that of the base.
 
     Examples
     --------
@@ -225,11 +282,17 @@ class DeflatedCouplings:
            [ 1.,  1., -1., -1.]], dtype=float32)
     """
 
-    def __init__(self, base: Couplings, directions: FloatArray, gammas: FloatArray) -> None:
+    def __init__(
+        self,
+        base: Couplings,
+        directions: FloatArray,
+        gammas: FloatArray,
+        alpha: float | None = None,
+    ) -> None:
         self.base = base
         self.n_spins: int = base.n_spins
         self.dtype: Any = base.dtype
-        self.alpha: float = base.alpha
+        self.alpha: float = base.alpha if alpha is None else alpha
         self.directions: FloatArray = _host_or_foreign(directions, base.dtype)
         self.gammas: FloatArray = _host_or_foreign(gammas, base.dtype)
 
@@ -255,6 +318,8 @@ class DenseCouplings:
     matrix : array-like of shape (n_spins, n_spins)
     alpha : float, optional
         Coefficient of the reaction term; the mean diagonal when not given.
+    dtype : {float64, float32}
+        Precision of the products.
 
     Examples
     --------
@@ -265,8 +330,13 @@ class DenseCouplings:
     array([[-0.5,  0.5]])
     """
 
-    def __init__(self, matrix: ArrayLike, alpha: float | None = None) -> None:
-        self.matrix: FloatArray = _floats(matrix, np.float64)
+    def __init__(
+        self,
+        matrix: ArrayLike,
+        alpha: float | None = None,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> None:
+        self.matrix: FloatArray = _floats(matrix, dtype)
         shape = tuple(self.matrix.shape)
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"couplings must be a square matrix, got shape {shape}")
@@ -286,6 +356,26 @@ class DenseCouplings:
         """Return eigenvectors times √N and eigenvalues."""
         eigenvalues, eigenvectors = np.linalg.eigh(to_numpy(self.matrix))
         return np.ascontiguousarray(eigenvectors.T) * np.sqrt(self.n_spins), eigenvalues
+
+
+def sample_couplings(samples: NDArray[Any]) -> HebbianCouplings | DenseCouplings:
+    r"""Return :math:`J = S^\top S / N`, as a matrix where that makes products cheaper.
+
+    A product costs 2MN through the samples S, 0 where an entry is missing, and N² through J: it
+    is formed when M is above N/2 and N at most ``DENSE_SPINS``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.couplings import sample_couplings
+    >>> sample_couplings(np.ones((3, 4))).dot(np.ones((1, 4), dtype=np.float32))
+    array([[3., 3., 3., 3.]], dtype=float32)
+    """
+    J = HebbianCouplings(samples)
+    n_samples, n_spins = J.vectors.shape
+    if n_spins > DENSE_SPINS or 2 * n_samples <= n_spins:
+        return J
+    return DenseCouplings(J.vectors.T @ J.vectors / J.vectors.dtype.type(n_spins), dtype=np.float32)
 
 
 def _host_or_foreign(x: Any, dtype: Any) -> FloatArray:

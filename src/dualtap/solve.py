@@ -16,17 +16,27 @@ from numpy.typing import NDArray
 
 from dualtap._namespace import like, namespace, take, to_numpy
 from dualtap.couplings import FloatArray
-from dualtap.schemes._base import Scheme, State, StepInfo
+from dualtap.schemes._base import Scheme, State, StepInfo, mean_change
 
 __all__ = ["Solution", "StopReason", "join", "solve"]
 
 S = TypeVar("S", bound=State)
+
+_CYCLE_CHECK = 16
+"""Steps from one look for two-cycles to the next."""
+_CYCLE = 1e-3
+"""Change over two steps, relative to that over one, below which students alternate for good.
+
+Oscillations that die out with a factor -ρ per step have 1 - ρ: at 0.001 they would take more than
+a thousand steps to shrink to a third.
+"""
 
 
 class StopReason(StrEnum):
     """Why a student stopped."""
 
     CONVERGED = "converged"
+    CYCLE = "cycle"
     MAX_ITER = "max_iter"
     DIVERGED = "diverged"
 
@@ -78,7 +88,8 @@ def solve(
     takes :math:`d = c/(1+c)` at every step, c being the stiffness that the scheme reports: then,
     at given q, no mode of the linearised update has a negative multiplier, and what makes the
     parallel iteration oscillate is gone. (q itself may still cycle where there is nothing to
-    find.)
+    find.) A student that has come to alternate between two states is stopped, unless
+    the trajectory is recorded.
 
     Parameters
     ----------
@@ -125,6 +136,7 @@ def solve(
     reason = np.full(n_students, StopReason.MAX_ITER, dtype=object)
     active = np.arange(n_students)
     trajectory = [ended.joined(active, state.m)] if record else None
+    alternation = _Alternation(np.inf if record else 3 * tol)
 
     for iteration in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is dealt with below
@@ -133,17 +145,22 @@ def solve(
             m = _damped(new.m, state.m, info.stiffness, damping)
         finite = _finite(new) & np.isfinite(info.residual) & np.isfinite(info.stiffness)
         done = finite & (info.residual < tol)
+        cycles = finite & ~done & alternation.found(iteration, m, info.residual)
         n_guarded[active] += info.guarded
-        if iteration == max_iter or done.any() or not finite.all():
+        keep = finite & ~done & ~cycles
+        if iteration == max_iter or not keep.all():
             residual[active] = info.residual
-            n_iter[active[done | ~finite]] = iteration
-            ended.add(active, m, done)
+            n_iter[active[~keep]] = iteration
+            ended.add(active, m, done | cycles)
             ended.add(active, state.m, ~finite)
             reason[active[done]] = StopReason.CONVERGED
+            reason[active[cycles]] = StopReason.CYCLE
             reason[active[~finite]] = StopReason.DIVERGED
-        keep = finite & ~done
-        active = active[keep]
-        state = _select(new if m is new.m else scheme.damped(new, m), keep)
+        state = new if m is new.m else scheme.damped(new, m)
+        if not keep.all():
+            rows = np.flatnonzero(keep)
+            active, scheme, state = active[rows], scheme.taking(rows), _select(state, rows)
+            alternation.keep(rows)
         if trajectory is not None:
             trajectory.append(ended.joined(active, state.m))
         if active.size == 0:
@@ -201,6 +218,36 @@ class _Ended:
         return joined
 
 
+class _Alternation:
+    """Recognises students that alternate between two states, from three steps in a row.
+
+    Only where the residual is well above the tolerance: what is about to converge shall.
+    """
+
+    def __init__(self, smallest_residual: float) -> None:
+        self._smallest_residual = smallest_residual
+        self._past: list[FloatArray] = []
+
+    def found(self, iteration: int, m: FloatArray, residual: FloatArray) -> NDArray[np.bool_]:
+        """Return which students have m_{t+2} = m_t but not m_{t+1} = m_t."""
+        phase = iteration % _CYCLE_CHECK
+        if phase < 2:
+            self._past.append(m)
+        elif phase == 2 and len(self._past) == 2:
+            first, second = self._past
+            self._past = []
+            over_two = to_numpy(mean_change(m, first))
+            over_one = to_numpy(mean_change(second, first))
+            return (over_two < _CYCLE * over_one) & (residual > self._smallest_residual)
+        else:
+            self._past = []
+        return np.zeros(len(residual), dtype=np.bool_)
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """Forget the students that are done."""
+        self._past = [take(m, rows) for m in self._past]
+
+
 def _damped(
     new: FloatArray, old: FloatArray, stiffness: FloatArray, damping: float | Literal["auto"]
 ) -> FloatArray:
@@ -229,10 +276,7 @@ def _finite(state: State) -> NDArray[np.bool_]:
     return finite
 
 
-def _select(state: S, keep: NDArray[np.bool_]) -> S:
+def _select(state: S, rows: NDArray[np.int64]) -> S:
     """Take the students that are done out of every array of the state."""
     arrays: Any = state  # a NamedTuple, which no protocol can spell
-    if keep.all():
-        return state
-    rows = np.flatnonzero(keep)
     return cast(S, type(arrays)(*(take(x, rows) for x in arrays)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._namespace import namespace, overwritten, row_squares
-from dualtap.couplings import FloatArray
+from dualtap.couplings import FloatArray, StackedCouplings
 
 SINGULARITY = 1e-3
 """Closest that 1 - u may come to zero; the rules divide by it and random starts cross it."""
@@ -48,8 +49,22 @@ class Scheme(Protocol[S]):
     def damped(self, state: S, m: FloatArray) -> S:
         """Return ``state`` moved to ``m``, where damping has put the magnetizations."""
 
+    def taking(self, students: NDArray[np.int64]) -> Self:
+        """Return the rule for these students alone, when others are done."""
 
-class DampsOnlyM:
+
+class ServesAnyStudents:
+    """Rules that treat all students alike, unless each has couplings of its own."""
+
+    def taking(self, students: NDArray[np.int64]) -> Self:
+        """Return the rule for these students alone, when others are done."""
+        rule: Any = self
+        if isinstance(getattr(rule, "couplings", None), StackedCouplings):
+            return cast(Self, replace(rule, couplings=rule.couplings.taking(students)))
+        return self
+
+
+class DampsOnlyM(ServesAnyStudents):
     """Rules in which damping changes the magnetizations and nothing else."""
 
     def damped(self, state: S, m: FloatArray) -> S:

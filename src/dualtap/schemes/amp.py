@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from dualtap._namespace import namespace, overwritten
 from dualtap.couplings import Couplings, FloatArray
-from dualtap.schemes._base import StepInfo, away_from_zero, mean_change, susceptibility
+from dualtap.schemes._base import (
+    ServesAnyStudents,
+    StepInfo,
+    away_from_zero,
+    mean_change,
+    susceptibility,
+)
 
 
 class AMPState(NamedTuple):
@@ -19,8 +25,16 @@ class AMPState(NamedTuple):
     u_prev: FloatArray
 
 
+def field_of(m: FloatArray, beta: float) -> FloatArray:
+    """Return H with m = tanh βH, finite at |m| = 1, where float accuracy ends."""
+    xp = namespace(m)
+    edge = 1 - float(xp.finfo(m.dtype).eps)
+    H: FloatArray = xp.atanh(xp.clip(m, -edge, edge)) / beta
+    return H
+
+
 @dataclass(frozen=True)
-class AMP:
+class AMP(ServesAnyStudents):
     r"""Parallel AMP update of the Hopfield model.
 
     .. math:: H' = \frac{1}{1-u} \left[ J m - \alpha m - u H
@@ -52,21 +66,14 @@ class AMP:
 
     def init(self, m: FloatArray) -> AMPState:
         """Start at ``m`` as if it had been there for ever."""
-        return AMPState(self._field(m), m, m, susceptibility(m, self.beta))
+        return AMPState(field_of(m, self.beta), m, m, susceptibility(m, self.beta))
 
     def damped(self, state: AMPState, m: FloatArray) -> AMPState:
         """Return ``state`` moved to ``m``, with the field that belongs to it.
 
         A field left as it was would be multiplied by -u/(1-u) a step and overflow at u > 1/2.
         """
-        return state._replace(H=self._field(m), m=m)
-
-    def _field(self, m: FloatArray) -> FloatArray:
-        """Return H with m = tanh βH, finite at |m| = 1, where float accuracy ends."""
-        xp = namespace(m)
-        edge = 1 - float(xp.finfo(m.dtype).eps)
-        H: FloatArray = xp.atanh(xp.clip(m, -edge, edge)) / self.beta
-        return H
+        return state._replace(H=field_of(m, self.beta), m=m)
 
     def step(self, state: AMPState) -> tuple[AMPState, StepInfo]:
         """Update all spins of all students at once."""

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._namespace import to_numpy
-from dualtap.couplings import Couplings, FloatArray, factors_of
-from dualtap.schemes._base import SINGULARITY, DampsOnlyM, StepInfo, susceptibility
+from dualtap.couplings import Couplings, FloatArray, StackedCouplings, factors_of
+from dualtap.schemes._base import (
+    SINGULARITY,
+    DampsOnlyM,
+    ServesAnyStudents,
+    StepInfo,
+    susceptibility,
+)
+from dualtap.schemes.amp import AMPState, field_of
 from dualtap.schemes.tap import TAPState
 
 
-class SequentialAMPState(NamedTuple):
-    """Magnetizations now, and magnetizations and u before the last sweep."""
-
-    m: FloatArray
-    m_prev: FloatArray
-    u_prev: FloatArray
-
-
 @dataclass(frozen=True)
-class _Sequential(DampsOnlyM):
+class _Sequential(ServesAnyStudents):
     couplings: Couplings
     beta: float
     damping: float = 0.95
-    _VT: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    _V: NDArray[Any] = field(init=False, repr=False, compare=False)
     _w: NDArray[np.float64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
             raise ValueError(f"damping must be in [0, 1), got {self.damping}")
-        V, w = factors_of(self.couplings)
-        object.__setattr__(self, "_VT", np.ascontiguousarray(V.T, dtype=np.float64))
+        if isinstance(self.couplings, StackedCouplings):
+            V: NDArray[Any] = _in_lanes(self.couplings.patterns)
+            w: FloatArray = np.ones(V.shape[2])
+        else:
+            vectors, w = factors_of(self.couplings)
+            V = np.ascontiguousarray(vectors.T, dtype=np.float64)
+        object.__setattr__(self, "_V", V)
         object.__setattr__(self, "_w", np.ascontiguousarray(w, dtype=np.float64))
 
-    def _arguments(self) -> tuple[NDArray[np.float64] | float, ...]:
+    def _arguments(self) -> tuple[NDArray[Any] | float, ...]:
         """Return what every sweep takes after its state."""
         alpha = self.couplings.alpha
-        return self._VT, self._w, alpha, self.beta, self.damping, SINGULARITY
+        return self._V, self._w, alpha, self.beta, self.damping, SINGULARITY
 
     def _info(self, residual: NDArray[np.float64], before: FloatArray) -> StepInfo:
         """Return the diagnostics of a sweep that started at the magnetizations ``before``."""
@@ -49,8 +53,24 @@ class _Sequential(DampsOnlyM):
         return StepInfo(residual, np.zeros(len(before)), guarded)
 
 
+def _in_lanes(patterns: FloatArray) -> NDArray[np.int8]:
+    """Return patterns (students, R, N) as the kernel reads them: (groups, N, R, lanes).
+
+    Groups are of equal size; lanes of the last one that have no student stay unused.
+    """
+    from dualtap._kernels.sweeps import LANES
+
+    n_students, n_vectors, n_spins = patterns.shape
+    n_groups = -(-n_students // LANES)
+    lanes = -(-n_students // max(1, n_groups))
+    V = np.zeros((n_groups, n_spins, n_vectors, lanes), dtype=np.int8)
+    for a, pattern in enumerate(patterns):
+        V[a // lanes, :, :, a % lanes] = pattern.T
+    return V
+
+
 @dataclass(frozen=True)
-class SequentialTAP(_Sequential):
+class SequentialTAP(_Sequential, DampsOnlyM):
     r"""TAP with the naive time index, one site at a time.
 
     .. math:: m_i \leftarrow (1-d) \tanh\!\left(\beta (J m)_i - \frac{\alpha\beta}{1-u} m_i\right)
@@ -95,17 +115,25 @@ class SequentialTAP(_Sequential):
 
 @dataclass(frozen=True)
 class SequentialAMP(_Sequential):
-    r"""AMP one site at a time with :math:`m_i \leftarrow (1-d)\tanh\beta H_i' + d\,m_i`.
+    r"""AMP one site at a time, damped.
 
-    The paper's appendix uses d = 0.95 and stops when the mean change of :math:`\tanh\beta H` over
-    a sweep is below 0.001. The residual reported here is the mean of
-    :math:`|\tanh\beta H' - m|`: the other vanishes too early, whenever H saturates. H on the
-    right-hand side is that of the damped m, :math:`\mathrm{artanh}(m)/\beta`: kept as it was
-    before damping, it would be multiplied by -u/(1-u) a sweep and blow up at u > 1/2.
+    .. math:: H_i' = \frac{1}{1-u} \left[ \sum_{j \ne i} J_{ij} m_j - u H_i
+              - \frac{\alpha u}{1-u_{\rm prev}}\, m_{i,\rm prev} \right],
 
-    In the direct problem a pattern can grow from a random start only where u > 1, and there
-    1/(1-u) has turned the flow round, whatever the damping. In the dual problem with enough data
-    (large λ_max) it grows at u < 1, and the rule works.
+    each site seeing the latest magnetizations of all others; u and the values marked prev are
+    those before the sweep and the one before it. What is damped makes the difference:
+
+    - ``damps="field"``: :math:`H_i \leftarrow (1-d) H_i' + d H_i`, :math:`m_i = \tanh \beta H_i`.
+      In the direct problem it reaches patterns from random starts, as TAP does.
+    - ``damps="magnetization"``: :math:`m_i \leftarrow (1-d) \tanh \beta H_i' + d\, m_i`, as the
+      paper's appendix prints it, with :math:`H_i = \mathrm{artanh}(m_i)/\beta` following: kept as
+      it was before damping, it would be multiplied by -u/(1-u) per sweep and blow up at u > 1/2.
+      In the direct problem it reaches no pattern. In the dual problem with enough data (large
+      λ_max) it works.
+
+    The paper uses d = 0.95 and stops when the mean change of :math:`\tanh\beta H` over a sweep is
+    below 0.001. The residual reported here is the mean of :math:`|\tanh\beta H' - m|`, which does
+    not depend on d: the other vanishes too early, whenever damping is strong.
 
     Parameters
     ----------
@@ -114,30 +142,46 @@ class SequentialAMP(_Sequential):
         Inverse temperature.
     damping : float
         d, in [0, 1).
+    damps : {"field", "magnetization"}
+        What is damped.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.couplings import HebbianCouplings
+    >>> from dualtap import HopfieldModel
     >>> from dualtap.schemes import SequentialAMP
     >>> from dualtap.solve import solve
-    >>> rng = np.random.default_rng(0)
-    >>> samples = np.repeat(rng.choice([-1.0, 1.0], size=(1, 50)), 5, axis=0)
-    >>> amp = SequentialAMP(HebbianCouplings(samples, np.float64), beta=0.8, damping=0.5)
-    >>> solution = solve(amp, rng.uniform(-1, 1, size=(3, 50)))
-    >>> bool(np.all(np.abs(solution.magnetizations @ samples[0]) / 50 > 0.9))
-    True
+    >>> teacher = HopfieldModel.random(300, 2, beta=2.0, random_state=0)
+    >>> start = np.random.default_rng(1).choice([-1.0, 1.0], size=(3, 300))
+    >>> for damps in ("field", "magnetization"):
+    ...     amp = SequentialAMP(teacher.coupling_operator(), 2.0, damps=damps)
+    ...     m = solve(amp, start).magnetizations
+    ...     print(np.abs(m @ teacher.patterns.T / 300).max(axis=1) > 0.7)
+    [ True  True  True]
+    [False False False]
     """
 
-    def init(self, m: FloatArray) -> SequentialAMPState:
+    damps: Literal["field", "magnetization"] = "field"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.damps not in ("field", "magnetization"):
+            raise ValueError(f"damps must be 'field' or 'magnetization', got {self.damps!r}")
+
+    def init(self, m: FloatArray) -> AMPState:
         """Start at ``m`` as if it had been there for ever."""
         m = np.array(to_numpy(m), dtype=np.float64)
-        return SequentialAMPState(m, m, susceptibility(m, self.beta)[:, 0])
+        return AMPState(field_of(m, self.beta), m, m, susceptibility(m, self.beta))
 
-    def step(self, state: SequentialAMPState) -> tuple[SequentialAMPState, StepInfo]:
+    def damped(self, state: AMPState, m: FloatArray) -> AMPState:
+        """Return ``state`` moved to ``m``, with the field that belongs to it."""
+        return state._replace(H=field_of(m, self.beta), m=m)
+
+    def step(self, state: AMPState) -> tuple[AMPState, StepInfo]:
         """Sweep once over all sites of all students."""
         from dualtap._kernels.sweeps import amp_sweep
 
-        m, m_prev, u_prev = (x.copy() for x in state)
-        residual = amp_sweep(m, m_prev, u_prev, *self._arguments())
-        return SequentialAMPState(m, m_prev, u_prev), self._info(residual, state.m)
+        H, m, m_prev, u_prev = (x.copy() for x in state)
+        arguments = *self._arguments(), self.damps == "field"
+        residual = amp_sweep(H, m, m_prev, u_prev[:, 0], *arguments)
+        return AMPState(H, m, m_prev, u_prev), self._info(residual, state.m)

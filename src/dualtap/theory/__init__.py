@@ -8,6 +8,7 @@ from dualtap.theory.curie_weiss import (
     curie_weiss_magnetization,
     curie_weiss_moments,
 )
+from dualtap.theory.mismatch import StudentLimit, student_limit, student_threshold
 from dualtap.theory.replica import (
     ReplicaState,
     metastable_capacity,
@@ -19,11 +20,12 @@ from dualtap.theory.replica import (
     spin_glass_temperature,
 )
 from dualtap.theory.stability import (
-    AMPModes,
     SpectrumEdges,
+    TwoStepModes,
     amp_critical_beta,
     amp_modes,
     marchenko_pastur_edges,
+    opper_winther_modes,
     tap_critical_beta,
     tap_multiplier,
     tap_oscillation_beta,
@@ -34,11 +36,12 @@ from dualtap.theory.two_patterns import (
 )
 
 __all__ = [
-    "AMPModes",
     "BayesLimit",
     "CurieWeissMoments",
     "ReplicaState",
     "SpectrumEdges",
+    "StudentLimit",
+    "TwoStepModes",
     "amp_critical_beta",
     "amp_modes",
     "curie_weiss_log_partition",
@@ -48,12 +51,15 @@ __all__ = [
     "marchenko_pastur_edges",
     "metastable_capacity",
     "metastable_temperature",
+    "opper_winther_modes",
     "paramagnetic_limit",
     "retrieval_capacity",
     "retrieval_state",
     "retrieval_temperature",
     "spin_glass_state",
     "spin_glass_temperature",
+    "student_limit",
+    "student_threshold",
     "tap_critical_beta",
     "tap_multiplier",
     "tap_oscillation_beta",

@@ -22,8 +22,8 @@ class SpectrumEdges(NamedTuple):
     upper: float
 
 
-class AMPModes(NamedTuple):
-    """How AMP treats modes of J around m = 0; arrays of the shape of the eigenvalues."""
+class TwoStepModes(NamedTuple):
+    """How a rule with a memory treats modes of J around m = 0; arrays of the eigenvalues' shape."""
 
     roots: NDArray[np.complex128]
     """Both multipliers, one more axis of length 2, larger modulus first."""
@@ -88,7 +88,7 @@ def tap_multiplier(eigenvalue: ArrayLike, beta: float, alpha: float) -> Floats:
     return multiplier
 
 
-def amp_modes(eigenvalue: ArrayLike, beta: float, alpha: float) -> AMPModes:
+def amp_modes(eigenvalue: ArrayLike, beta: float, alpha: float) -> TwoStepModes:
     r"""Return both multipliers of parallel AMP around m = 0, and what they imply.
 
     .. math:: x' = \frac{\beta}{1-\beta}
@@ -109,7 +109,7 @@ def amp_modes(eigenvalue: ArrayLike, beta: float, alpha: float) -> AMPModes:
 
     Returns
     -------
-    AMPModes
+    TwoStepModes
 
     Examples
     --------
@@ -119,14 +119,72 @@ def amp_modes(eigenvalue: ArrayLike, beta: float, alpha: float) -> AMPModes:
     (array([1.5 , 0.15]), array([ True,  True]))
     """
     kappa = _kappa(beta)
-    trace = np.asarray(kappa * (np.asarray(eigenvalue, float) - checked_alpha(alpha) - 1))
-    determinant = alpha * kappa**2
+    trace = kappa * (np.asarray(eigenvalue, float) - checked_alpha(alpha) - 1)
+    return _modes(trace, alpha * kappa**2)
+
+
+def opper_winther_modes(
+    eigenvalue: ArrayLike, beta: float, alpha: float, *, printed: bool = False
+) -> TwoStepModes:
+    r"""Return both multipliers of the Opper–Winther iteration around m = 0.
+
+    There q = 0, A and c are constants, and the memory is :math:`z = m - A m_{\rm prev}`, so
+
+    .. math:: x' = A(\lambda - \alpha + c)\, x - c A^2\, x_{\rm prev},
+
+    whose multipliers are the roots of :math:`\rho^2 - A(\lambda-\alpha+c)\rho + cA^2`. For
+    α → 0, A = β and c = 0: the multipliers are βλ and 0, as under TAP, and at λ = 0 nothing is left
+    of the factor -β/(1-β) by which AMP multiplies what is orthogonal to the patterns.
+    In the corrected form :math:`A = \beta(1 - \alpha\kappa)`, :math:`c = \alpha\kappa/A`,
+    :math:`\kappa = \beta/(1-\beta)`; as printed :math:`A = \beta/(1+\alpha\beta)`, c = α.
+
+    Parameters
+    ----------
+    eigenvalue : float or array
+        λ, of J with its diagonal.
+    beta : float
+        Inverse temperature, positive, and not 1 in the corrected form.
+    alpha : float
+        Mean diagonal of J, not negative.
+    printed : bool
+        Use A and c as the paper prints them.
+
+    Returns
+    -------
+    TwoStepModes
+
+    Examples
+    --------
+    >>> from dualtap.theory import opper_winther_modes
+    >>> opper_winther_modes([0.0, 1.0], beta=0.6, alpha=0.01).radius.round(3)
+    array([0.094, 0.585])
+    """
+    A, c = _opper_winther_coefficients(beta, checked_alpha(alpha), printed)
+    trace = A * (np.asarray(eigenvalue, float) - alpha + c)
+    return _modes(trace, c * A**2)
+
+
+def _opper_winther_coefficients(beta: float, alpha: float, printed: bool) -> tuple[float, float]:
+    """Return A and c of the iteration at q = 0."""
+    if printed:
+        if not 0 < beta < np.inf:
+            raise ValueError(f"beta must be positive, got {beta!r}")
+        return beta / (1 + alpha * beta), alpha
+    A = beta * (1 - alpha * _kappa(beta))
+    if A == 0:
+        raise ValueError(f"A = β(1 - αβ/(1-β)) vanishes at beta={beta!r}, alpha={alpha!r}")
+    return A, 1 / A - 1 / beta
+
+
+def _modes(trace: ArrayLike, determinant: float) -> TwoStepModes:
+    """Return the roots of ρ² - trace ρ + determinant."""
+    t = np.asarray(trace)
     # The root without cancellation first, the other from the product of the two.
-    half = np.sqrt((trace**2 / 4 - determinant).astype(np.complex128))
-    first = trace / 2 + np.where(trace < 0, -half, half)
+    half = np.sqrt((t**2 / 4 - determinant).astype(np.complex128))
+    first = t / 2 + np.where(t < 0, -half, half)
     second = np.divide(determinant, first, out=np.zeros_like(first), where=first != 0)
     roots = np.stack([first, second], axis=-1)
-    return AMPModes(roots, np.abs(first), (first.real < 0) | (first.imag != 0))
+    return TwoStepModes(roots, np.abs(first), (first.real < 0) | (first.imag != 0))
 
 
 def tap_critical_beta(alpha: float) -> float:
