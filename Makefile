@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint format bench docs figures lock clean
+.PHONY: help demo test coverage lint format bench docs paper figures lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -42,7 +42,10 @@ demo: $(VENV)/.run ## Recover twenty patterns from two hundred samples, and see 
 
 # A process a core, and one BLAS thread in each: threads that wait for each other on a full machine
 # take many times as long.
-test: $(VENV)/.dev $(VENV)/.browser $(VENV)/.torch ## Run the whole test suite with coverage
+test: $(VENV)/.dev $(VENV)/.browser $(VENV)/.torch ## Run the whole test suite
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+coverage: $(VENV)/.dev $(VENV)/.browser $(VENV)/.torch ## Run it with coverage, 95 % at least
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/.dev ## Check style and types
@@ -61,11 +64,14 @@ docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	rm -rf docs/generated # a page of a name that is gone would be a warning
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-figures: $(VENV)/.run ## Reproduce the paper's figures and claims into docs/
-	$(BIN)/dualtap reproduce all --out results
+paper: $(VENV)/.run ## Run the paper's trials at its own counts (hours, resumable) into docs/results
+	$(BIN)/dualtap reproduce all --full --out results --export docs/results
+
+figures: $(VENV)/.run ## Draw the paper's figures and judge its claims from docs/results into docs/
+	$(BIN)/dualtap reproduce claims --full --from docs/results --out results/drawn
 	mkdir -p docs/figures
-	cp results/figures/*.png docs/figures/
-	cp results/claims.md results/figures.md docs/
+	cp results/drawn/figures/*.png results/drawn/figures/*.svg docs/figures/
+	cp results/drawn/claims.md results/drawn/figures.md docs/
 
 lock: ## Resolve constraints.txt anew (needs uv)
 	uv pip compile --quiet --universal --all-extras --python-version 3.11 --no-header --no-annotate \

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,18 @@ from hypothesis import strategies as st
 import toy_experiment
 from dualtap import experiments
 from dualtap.experiments import reproduce
-from dualtap.experiments.experiment import Task
-from dualtap.experiments.runner import run
+from dualtap.experiments.archive import Archive, write_archive
+from dualtap.experiments.experiment import Results, Row, Task
+from dualtap.experiments.runner import run as run_tasks
 from dualtap.experiments.store import Store
 
 HERE = Path(__file__).parent
+PYTHONPATH = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def run(experiment, store, full=False, **options):
+    """Make the trials of an experiment that the store does not have."""
+    return run_tasks(experiment, store, experiment.tasks(full), **options)
 
 
 def rows(results):
@@ -54,20 +62,24 @@ def expected(tmp_path):
     index=st.integers(0, 10**6),
 )
 def test_a_task_has_one_seed(parameters, index):
-    task = Task("a", 1, parameters, index)
-    shuffled = Task("a", 1, dict(reversed(parameters.items())), index)
+    task = Task("a", "c1", parameters, index)
+    shuffled = Task("a", "c1", dict(reversed(parameters.items())), index)
     assert (task.key, task.seed, task.point) == (shuffled.key, shuffled.seed, shuffled.point)
     assert 0 <= task.seed < 2**31
-    others = [Task("b", 1, parameters, index), Task("a", 2, parameters, index)]
-    others += [Task("a", 1, parameters, index + 1), Task("a", 1, {**parameters, "new": 1}, index)]
+    others = [Task("b", "c1", parameters, index), Task("a", "c2", parameters, index)]
+    others += [
+        Task("a", "c1", parameters, index + 1),
+        Task("a", "c1", {**parameters, "new": 1}, index),
+    ]
     assert len({task.key, *(other.key for other in others)}) == 5
+    assert task.seed == others[1].seed  # other code, same teachers
 
 
 # --- store --------------------------------------------------------------------------------------
 
 
 def test_rows_come_back_whole(store):
-    task = Task("toy", 1, {"center": 0.5}, 3)
+    task = Task("toy", "c1", {"center": 0.5}, 3)
     store.add(task, {"x": np.float64(1.5), "name": "a", "v": np.arange(3)}, seconds=0.25)
     (row,) = store.results([task])
     assert row.results == {"x": 1.5, "name": "a"}
@@ -81,14 +93,14 @@ def test_rows_come_back_whole(store):
 
 
 def test_versions_and_parameters_never_mix(store):
-    task = Task("toy", 1, {"center": 0.5}, 0)
+    task = Task("toy", "c1", {"center": 0.5}, 0)
     store.add(task, {"x": 1}, seconds=0)
     for other in (
-        Task("toy", 2, {"center": 0.5}, 0),
-        Task("toy", 1, {"center": 0.6}, 0),
-        Task("toy", 1, {"center": 0.5, "more": 1}, 0),
-        Task("toy", 1, {"center": 0.5}, 1),
-        Task("another", 1, {"center": 0.5}, 0),
+        Task("toy", "c2", {"center": 0.5}, 0),
+        Task("toy", "c1", {"center": 0.6}, 0),
+        Task("toy", "c1", {"center": 0.5, "more": 1}, 0),
+        Task("toy", "c1", {"center": 0.5}, 1),
+        Task("another", "c1", {"center": 0.5}, 0),
     ):
         assert other not in store
         assert len(store.results([other])) == 0
@@ -125,6 +137,49 @@ def test_export_to_parquet(store, tmp_path, expected):
     store.export(experiment.tasks(full=False), tmp_path / "trials.parquet")
     table = pd.read_parquet(tmp_path / "trials.parquet")
     assert table["mean"].tolist() == [row[3]["mean"] for row in expected]
+
+
+def test_an_archive_gives_back_what_was_put_in(store, tmp_path):
+    rows = [
+        Row({"T": 1.0, "rule": "tap"}, 0, 5, {"x": 1.25, "n": 3}, None, 0.5, "0.1.0"),
+        Row({"T": 1.0, "P": 2}, 1, 6, {"x": float("nan")}, lambda: {"v": np.arange(3.0)}, 1.5, ""),
+        Row({"T": 2}, 2, 7, {}, lambda: {"v": np.ones(3), "w": np.eye(2)}, 2.5, ""),
+    ]
+    written = write_archive(tmp_path / "a", {"toy": ("c1", Results(rows))}, {"rule": "mark"})
+    assert [path.name for path in written] == ["toy.csv", "toy.npz", "archive.json"]
+    archive = Archive(tmp_path / "a")
+    assert archive.rules == {"rule": "mark"}
+    for row in rows:
+        task = Task("toy", "c1", row.parameters, row.index)
+        found = archive.find(task)
+        assert (found.parameters, found.seed, found.seconds) == (
+            row.parameters,
+            row.seed,
+            row.seconds,
+        )
+        assert str(found.results) == str(row.results)  # NaN is not equal to itself
+        assert archive.find(replace(task, version="c2")) is None
+        assert archive.find(replace(task, version="c2"), of_any_code=True) is found
+        assert archive.find(replace(task, index=9)) is None
+    np.testing.assert_array_equal(found.array("v"), [1, 1, 1])
+    np.testing.assert_array_equal(found.array("w"), np.eye(2))
+    # Another experiment is added to it, this one stays.
+    write_archive(tmp_path / "a", {"other": ("c3", Results(rows[:1]))}, {})
+    assert set(Archive(tmp_path / "a").made) == {"toy", "other"}
+
+
+def test_times_are_those_of_trials_like_these(store):
+    tasks = [Task("toy", "c1", {"M": M}, i) for M in (1, 2) for i in range(2)]
+    assert store.seconds(tasks) is None
+    assert store.seconds([]) == 0
+    store.add(tasks[0], {}, seconds=2.0)
+    assert store.seconds(tasks) == 8  # nothing better is known
+    store.add(tasks[2], {}, seconds=4.0)
+    assert store.seconds([replace(task, version="c2") for task in tasks]) == 12
+    large = Task("toy", "c1", {"M": 3, "N": 1000}, 0)
+    assert store.seconds([large]) is None  # small systems say nothing of large ones
+    store.add(replace(large, index=1), {}, seconds=9.0)
+    assert store.seconds([large, replace(large, parameters={"M": 4, "N": 1000})]) == 18
 
 
 # --- runner -------------------------------------------------------------------------------------
@@ -187,15 +242,16 @@ from dualtap.experiments.store import Store
 def points(full):
     return [({"center": float(c), "sleep": 0.02}, 10) for c in range(6)]
 
+experiment = toy_experiment.make(points)
 with Store(sys.argv[1]) as store:
-    run(toy_experiment.make(points), store, n_jobs=int(sys.argv[2]))
+    run(experiment, store, experiment.tasks(), n_jobs=int(sys.argv[2]))
 """
 
 
 def sweep(folder, n_jobs=1):
     return subprocess.Popen(
         [sys.executable, "-c", SWEEP, str(folder), str(n_jobs)],
-        env=os.environ | {"PYTHONPATH": str(HERE)},
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
         stderr=subprocess.DEVNULL,
     )
 
@@ -214,12 +270,12 @@ def n_rows(folder):
         return 0
 
 
-def test_killed_ten_times_ends_with_the_same_rows(tmp_path):
+def test_killed_again_and_again_ends_with_the_same_rows(tmp_path):
     whole = sweep(tmp_path / "whole")
     assert whole.wait(timeout=120) == 0
     rng = np.random.default_rng(0)
     broken = tmp_path / "broken"
-    for _ in range(10):
+    for _ in range(5):
         before = n_rows(broken)
         process = sweep(broken)
         while n_rows(broken) < before + 2 and process.poll() is None:
@@ -227,7 +283,7 @@ def test_killed_ten_times_ends_with_the_same_rows(tmp_path):
         time.sleep(0.05 * rng.random())
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=60)
-    assert 20 <= n_rows(broken) <= 60
+    assert 10 <= n_rows(broken) <= 60
     assert sweep(broken).wait(timeout=120) == 0
     assert all_rows(broken) == all_rows(tmp_path / "whole")
     assert len(all_rows(broken)) == 60
@@ -260,17 +316,63 @@ def test_reproduce_draws_and_judges(run, toy_only):
     code, out, err = run("reproduce", "all", "--jobs", 1)
     assert (code, err) == (0, "")
     names = ["figures/toy.png", "figures/toy.svg", "figures/toy.txt", "claims.md", "figures.md"]
-    assert out.split() == [f"results/{name}" for name in names]
+    verdict, measured, *files = out.splitlines()
+    assert verdict == "toy: holds (quick): The mean | is the centre."
+    assert measured.strip().startswith("1.5")
+    assert files == [f"results/{name}" for name in names]
     assert Path("results/figures/toy.txt").read_text() == "9 trials.\n"
     assert Path("results/figures/toy.png").read_bytes().startswith(b"\x89PNG")
     page = Path("results/claims.md").read_text()
-    assert "| The mean \\| is the centre. | Sec. 1 | its mean (`toy`) | 1.38" in page
-    assert "**holds**" in page
+    assert "| The mean \\| is the centre. | Sec. 1 | its mean (`toy`) | 1.5" in page
+    assert "| **holds** (quick) |" in page
     assert "- Sec. 1: a slip" in page
-    assert "![A toy](figures/toy.png)" in Path("results/figures.md").read_text()
+    page = Path("results/figures.md").read_text()
+    assert "![A toy](figures/toy.png)" in page
+    assert "[SVG](figures/toy.svg)" in page
     before = Path("results/figures/toy.svg").read_bytes()
     assert run("reproduce", "all", "--jobs", 1)[0] == 0
     assert Path("results/figures/toy.svg").read_bytes() == before  # no date, no random names
+
+
+def test_claims_never_compute_unasked(run, toy_only):
+    code, out, err = run("reproduce", "claims", "--jobs", 1)
+    assert code == 0
+    assert "toy: 9 of 9 trials are missing, time unknown" in err
+    assert "judging what is there" in err
+    assert "toy: there are no trials" in out
+    assert run("reproduce", "toy", "--jobs", 1)[0] == 0
+    _, out, err = run("reproduce", "claims", "--full", "--jobs", 1)
+    assert "toy: 6 of 15 trials are missing, about 0 s on" in err
+    assert "toy: holds (9 of 15 trials): The mean" in out
+    _, out, err = run("reproduce", "claims", "--full", "--yes", "--jobs", 1)
+    assert err == ""
+    assert "toy: holds: The mean" in out
+
+
+def test_other_parameters_make_their_own_figure(run, toy_only):
+    arguments = ("reproduce", "toy", "--jobs", 1, "--set", "center=1.5,4", "trials=2")
+    code, out, _ = run(*arguments)
+    assert code == 0
+    assert "toy: holds (own parameters)" in out
+    assert Path("results/figures/toy-center=1.5+4-trials=2.txt").read_text() == "4 trials.\n"
+    _, out, _ = run("reproduce", "toy", "--set", "center=4", "--jobs", 1)
+    assert out == "toy: not drawn: there is no trial with center = 1.5\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["colour=red"], "toy has no parameter 'colour'; it has center, trials"),
+        (["center"], "'center' sets nothing: write NAME=VALUE or NAME=VALUE,VALUE"),
+        (["trials=0"], "trials must be a whole number from 1 on, not 0"),
+        (["trials=1,2"], "trials is one number, not 2"),
+        (["center=1", "center=2"], "center is set twice"),
+    ],
+)
+def test_settings_that_mean_nothing(run, toy_only, settings, message):
+    code, out, err = run("reproduce", "toy", *(part for s in settings for part in ("--set", s)))
+    assert (code, out, err) == (2, "", f"dualtap: {message}\n")
+    assert not Path("results").exists()
 
 
 def test_reproduce_exports(run, toy_only):
@@ -278,10 +380,28 @@ def test_reproduce_exports(run, toy_only):
     code, out, _ = run(*arguments)
     assert code == 0
     assert json.loads(out)["files"][-1] == "t.csv"
+    assert json.loads(out)["verdicts"][0]["verdict"] == "holds"
     assert not Path("r/claims.md").exists()
     code, _, err = run(*arguments)
     assert code == 2
     assert "'t.csv' exists" in err
+
+
+def test_archived_trials_are_drawn_without_being_made(run, toy_only):
+    full = ("--full", "--jobs", 1)
+    assert run("reproduce", "all", *full, "--export", "archive")[0] == 0
+    page = Path("results/claims.md").read_text()
+    code, out, err = run("reproduce", "claims", *full, "--from", "archive", "--out", "again")
+    assert (code, err) == (0, "")
+    assert "toy: holds: The mean" in out
+    assert Path("again/figures/toy.txt").read_text() == "15 trials.\n"
+    again = Path("again/claims.md").read_text()
+    assert again == page.replace("reproduce all", "reproduce claims")
+    assert "None has been touched since." in page
+    assert n_rows(Path("again")) == 0
+    code, _, err = run("reproduce", "claims", "--from", "results")
+    assert code == 2
+    assert "results is no archive of trials" in err
 
 
 def test_unknown_experiments_are_named(run):
@@ -298,7 +418,7 @@ def test_reproduce_is_interrupted_in_one_line(run, toy_only, monkeypatch):
     monkeypatch.setattr(reproduce, "run", interrupted)
     code, _, err = run("reproduce", "toy", "--jobs", 1)
     assert code == 130
-    assert err == "dualtap: interrupted; the same command goes on from here\n"
+    assert err == "dualtap: interrupted; run the same command again to resume\n"
 
 
 # --- Dask ---------------------------------------------------------------------------------------
@@ -329,14 +449,16 @@ def kill_one(cluster, store_path):
 if __name__ == "__main__":
     from distributed import LocalCluster
     folder, mode = sys.argv[1:]
+    experiment = toy_experiment.make(points)
+    tasks = experiment.tasks()
     with Store(folder) as store:
         if mode == "local":
-            run(toy_experiment.make(points), store, dask="local", n_jobs=2)
+            run(experiment, store, tasks, dask="local", n_jobs=2)
         else:
             with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
                 path = os.path.join(folder, "trials.sqlite")
                 threading.Thread(target=kill_one, args=(cluster, path), daemon=True).start()
-                run(toy_experiment.make(points), store, dask=cluster.scheduler_address)
+                run(experiment, store, tasks, dask=cluster.scheduler_address)
 """
 
 
@@ -346,7 +468,7 @@ def test_dask_makes_the_same_rows_even_if_a_worker_dies(tmp_path, mode):
     script.write_text(ON_DASK)
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "dask"), mode],
-        env=os.environ | {"PYTHONPATH": str(HERE)},
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=240,

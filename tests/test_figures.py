@@ -1,6 +1,7 @@
 """Every experiment from its points to its page, on small systems in the place of the large ones."""
 
 import json
+from contextlib import suppress
 from importlib import import_module
 from typing import get_args
 
@@ -9,8 +10,8 @@ import pytest
 
 from dualtap.experiments import NAMES, load
 from dualtap.experiments.drawing import save_figure
-from dualtap.experiments.experiment import Task, Verdict
-from dualtap.experiments.reproduce import claims_page
+from dualtap.experiments.experiment import MissingTrialsError, Task, Verdict
+from dualtap.experiments.pages import Report, claims_page
 from dualtap.experiments.store import Store
 
 SMALL = {"N": 100, "updates": 120, "sweeps": 20, "iterations": 60}
@@ -28,6 +29,8 @@ def shrunk(parameters):
         small["P"] //= 10
         if "students" in small:
             small["students"] = small["P"] + 2
+    if "beta" in small and small.get("P", 0) > 1 and "N" in small:  # a whole map of phases
+        small["N"], small["P"], small["M"] = 40, 2, min(small.get("M", 20), 20)
     if "modes" in small:
         small["M"] = max(small["M"], 2 * small["modes"])
     return small
@@ -65,7 +68,15 @@ def test_from_points_to_page(name, tmp_path, monkeypatch):
     for claim in claims:
         assert claim.verdict in get_args(Verdict)
         assert all((claim.says, claim.where, claim.decided_by, claim.measured))
-    assert f"(`{name}`)" in claims_page([(name, claims)], full=False)
+    # One point alone may be too little to judge by, or to draw, and that is said.
+    alone = results.where(**results.rows[0].parameters)
+    assert {claim.verdict for claim in experiment.claims(alone)} <= set(get_args(Verdict))
+    with suppress(MissingTrialsError):
+        experiment.plot(alone)
+    report = Report(experiment, results, len(results), "quick", caption, claims=claims)
+    page = claims_page([report], "dualtap reproduce all")
+    assert f"(`{name}`)" in page
+    assert page.count("** (quick") == len(claims)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,9 +23,9 @@ def trial(parameters, seed):
     }
 
 
-def points(full):
+def points(full, *, center=(0.0, 1.5, -2.0)):
     """Three points, more trials when full."""
-    return [({"center": c}, 5 if full else 3) for c in (0.0, 1.5, -2.0)]
+    return [({"center": c}, 5 if full else 3) for c in center]
 
 
 def plot(results):
@@ -41,8 +41,6 @@ def claims(results):
     return [Claim("The mean | is the centre.", "Sec. 1", "its mean", measured, "holds", "a slip")]
 
 
-def make(points=points, version=1, name="toy"):
+def make(points=points, name="toy"):
     """Return the experiment."""
-    return Experiment(
-        name, "A toy", version, trial, points, plot, lambda r: f"{len(r)} trials.", claims
-    )
+    return Experiment(name, "A toy", trial, points, plot, lambda r: f"{len(r)} trials.", claims)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dualtap.cli.app import Json, Quiet, app
+
+if TYPE_CHECKING:
+    from dualtap.experiments.pages import Report
+    from dualtap.experiments.reproduce import Wanted
 
 
 def _experiment_names(incomplete: str) -> list[str]:
@@ -19,14 +23,15 @@ def _experiment_names(incomplete: str) -> list[str]:
 
 
 @app.command(
-    epilog="Examples: dualtap reproduce fig2 · dualtap reproduce all · "
-    "dualtap reproduce fig4 --full --jobs 8 · dualtap reproduce fig4 --export fig4.csv"
+    epilog="Examples: dualtap reproduce fig2 · dualtap reproduce all --full · "
+    "dualtap reproduce fig4 --set N=500 P=5,10 T=0.4 trials=20 · "
+    "dualtap reproduce claims --full --from docs/results"
 )
 def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Experiments (fig2, …), all, or claims for the verdicts.",
+            help="Experiments (fig2, …), all, or claims for the verdicts on finished trials.",
             autocompletion=_experiment_names,
         ),
     ],
@@ -36,38 +41,101 @@ def reproduce(
     full: Annotated[
         bool, typer.Option("--full/--quick", help="The paper's sizes and counts, or fewer trials.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = -1,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Other parameters: N=500 P=5,10 trials=20.", metavar="NAME=…"),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Folder of archived trials, used where they are missing."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="claims: run the missing trials without asking.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
     dask: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, or: local.")
     ] = None,
     export_to: Annotated[
         Path | None,
-        typer.Option("--export", help="Write the trials to this .csv or .parquet file as well."),
+        typer.Option(
+            "--export", help="Also write the trials to a .csv or .parquet file, or to a folder."
+        ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Make trials again; overwrite the exported file.")
+        bool, typer.Option("--force", help="Repeat trials; overwrite the exported file.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce figures and claims of the paper; what is done already is not done again."""
+    """Reproduce figures and claims of the paper; finished trials are reused."""
     from dualtap._files import check_free
     from dualtap.experiments import reproduce as work
     from dualtap.experiments.store import EXPORT_FORMATS
 
-    if export_to is not None:
+    wanted = _wanted(names, settings, out, full, source)
+    if export_to is not None and not work.is_folder(export_to):
         check_free(export_to, force=force, formats=EXPORT_FORMATS)
-    options: dict[str, Any] = {"full": full, "n_jobs": jobs, "dask": dask, "force": force}
+    compute = "claims" not in names or yes or _told_to_compute(wanted, quiet or as_json)
+    options: dict[str, Any] = {"n_jobs": jobs, "dask": dask, "force": force}
     try:
-        written = work.reproduce(names, out, verbose=not (quiet or as_json), **options)
+        done = work.reproduce(wanted, compute=compute, verbose=not (quiet or as_json), **options)
     except KeyboardInterrupt:
-        print("dualtap: interrupted; the same command goes on from here", file=sys.stderr)
+        print("dualtap: interrupted; run the same command again to resume", file=sys.stderr)
         raise typer.Exit(130) from None
+    written = list(done.written)
     if export_to is not None:
-        work.export(names, out, export_to, full=full, force=force)
-        written.append(export_to)
+        written += work.export(wanted, export_to, force=force)
+    _print(written, done.reports, as_json=as_json, quiet=quiet)
+
+
+def _wanted(
+    names: list[str], settings: list[str] | None, out: Path, full: bool, source: Path | None
+) -> Wanted:
+    """Return what is asked for; words with "=" after the first of --set are settings, too."""
+    from dualtap.experiments.archive import Archive
+    from dualtap.experiments.reproduce import Wanted, chosen
+    from dualtap.experiments.settings import parsed
+
+    given = [*(settings or []), *(name for name in names if settings and "=" in name)]
+    wanted = Wanted(
+        [name for name in names if name not in given],
+        out,
+        full,
+        parsed(given),
+        None if source is None else Archive(source),
+    )
+    for experiment in chosen(wanted.names):  # a mistake is told before anything is written
+        wanted.tasks(experiment)
+    return wanted
+
+
+def _told_to_compute(wanted: Wanted, silent: bool) -> bool:
+    """Say what is missing and how long it takes, and ask on a terminal; else go on without."""
+    from dualtap.experiments.reproduce import gaps
+
+    missing = gaps(wanted)
+    if not missing:
+        return False
+    for gap in missing:
+        print(f"dualtap: {gap}", file=sys.stderr)
+    if not silent and sys.stdin.isatty():
+        return typer.confirm("Run them now?", default=False, err=True)
+    print("dualtap: judging what is there; --yes runs the missing trials", file=sys.stderr)
+    return False
+
+
+def _print(written: list[Path], reports: list[Report], *, as_json: bool, quiet: bool) -> None:
+    from dualtap.experiments.pages import verdict_lines
+
     files = [str(path) for path in written]
     if as_json:
-        print(json.dumps({"files": files}, indent=2))
+        verdicts = [
+            {"experiment": report.experiment.name, "claim": claim.says, "rule": claim.rule}
+            | {"measured": claim.measured, "verdict": claim.verdict, "basis": report.basis}
+            for report in reports
+            for claim in report.claims
+        ]
+        print(json.dumps({"files": files, "verdicts": verdicts}, indent=2))
     elif not quiet:
-        print("\n".join(files))
+        print("\n".join([*(line for r in reports for line in verdict_lines(r)), *files]))

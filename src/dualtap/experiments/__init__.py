@@ -9,7 +9,8 @@ from dualtap.experiments.experiment import Claim, Experiment, Results
 
 NAMES = (
     *("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8"),
-    *("theory1", "theory2", "theory3", "extra1", "extra2", "pairs", "phases"),
+    *("weights", "students", "theory1", "theory2", "theory3"),
+    *("extra1", "extra2", "extra3", "pairs", "phases"),
 )
 
 __all__ = ["NAMES", "Claim", "Experiment", "Results", "load"]

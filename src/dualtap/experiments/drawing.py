@@ -6,6 +6,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from dualtap._files import atomic_write
 
 if TYPE_CHECKING:
@@ -29,6 +32,29 @@ def new_figure(n_panels: int = 1, width: float = 4.6, height: float = 3.6) -> Fi
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width * n_panels, height), layout="constrained")
+
+
+def letter(axes: Any) -> None:
+    """Write (a), (b), … above the left corner of every panel, row by row."""
+    for k, ax in enumerate(np.asarray(axes).flat):
+        ax.set_title(f"({chr(ord('a') + k)})", loc="left", fontsize=10, fontweight="bold")
+
+
+def within(
+    values: ArrayLike, errors: ArrayLike, low: float = 0.0, high: float = 1.0
+) -> NDArray[np.float64]:
+    """Return error bars below and above that do not leave the range of the values.
+
+    Examples
+    --------
+    >>> from dualtap.experiments.drawing import within
+    >>> within([0.1, 0.9], [0.2, 0.2]).round(2)
+    array([[0.1, 0.2],
+           [0.2, 0.1]])
+    """
+    y, bar = np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    below, above = np.maximum(y - low, 0), np.maximum(high - y, 0)
+    return np.array([np.minimum(bar, below), np.minimum(bar, above)])
 
 
 def save_figure(figure: Figure, caption: str, folder: Path, name: str) -> list[Path]:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap.experiments.settings import points_with
+from dualtap.experiments.versions import code_version
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Parameters = Mapping[str, Any]
 Outcome = Mapping[str, Any]
-Verdict = Literal["holds", "holds with a limit", "does not hold"]
+Arrays = Mapping[str, NDArray[Any]]
+Verdict = Literal["holds", "holds with a limit", "does not hold", "not judged"]
+
+
+class MissingTrialsError(ValueError):
+    """There are no trials for what was asked; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,8 @@ class Task:
     Attributes
     ----------
     experiment : str
-    version : int
-        Of the trial function: rows of another version are never used.
+    version : str
+        Of the code that makes it: rows of another version are never used.
     parameters : mapping
         Of plain JSON values.
     index : int
@@ -36,7 +44,7 @@ class Task:
     """
 
     experiment: str
-    version: int
+    version: str
     parameters: Parameters
     index: int
 
@@ -53,8 +61,9 @@ class Task:
 
     @property
     def seed(self) -> int:
-        """A seed of its own below 2^31, the same whoever makes the trial and when."""
-        return int(self.key[:8], 16) >> 1
+        """A seed of its own below 2^31, the same whoever makes the trial, when, by which code."""
+        text = f"{self.experiment}|{self.point}|{self.index}"
+        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) >> 1
 
 
 @dataclass(frozen=True)
@@ -68,8 +77,8 @@ class Row:
     seed : int
     results : mapping
         Numbers and texts.
-    arrays_path : Path or None
-        Where its arrays are.
+    arrays : callable or None
+        Returns its arrays by name.
     seconds : float
     dualtap : str
         Version that made it.
@@ -79,17 +88,15 @@ class Row:
     index: int
     seed: int
     results: Mapping[str, Any]
-    arrays_path: Path | None
+    arrays: Callable[[], Arrays] | None
     seconds: float
     dualtap: str
 
     def array(self, name: str) -> NDArray[Any]:
         """Return one of the trial's arrays."""
-        if self.arrays_path is None:
+        if self.arrays is None:
             raise KeyError(name)
-        with np.load(self.arrays_path, allow_pickle=False) as arrays:
-            array: NDArray[Any] = arrays[name]
-        return array
+        return self.arrays()[name]
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,10 @@ class Results:
     array([0.7])
     >>> Results(rows).values("M")
     [5, 7]
+    >>> Results(rows).column("overlap", M=8)
+    Traceback (most recent call last):
+    ...
+    dualtap.experiments.experiment.MissingTrialsError: there is no trial with M = 8
     """
 
     rows: Sequence[Row]
@@ -122,12 +133,54 @@ class Results:
         )
 
     def column(self, name: str, **parameters: Any) -> NDArray[Any]:
-        """Return one result of every row with these parameters."""
-        return np.array([row.results[name] for row in self.where(**parameters)])
+        """Return one result of every row with these parameters; raise if there is none."""
+        rows = self.where(**parameters)
+        if not rows:
+            raise MissingTrialsError(f"there is no trial with {_listed(parameters)}")
+        return np.array([row.results[name] for row in rows])
+
+    def stacked(self, name: str, **parameters: Any) -> NDArray[Any]:
+        """Return one array of every row with these parameters, stacked; raise if there is none."""
+        rows = self.where(**parameters)
+        if not rows:
+            raise MissingTrialsError(f"there is no trial with {_listed(parameters)}")
+        return np.array([row.array(name) for row in rows])
 
     def values(self, name: str, **parameters: Any) -> list[Any]:
         """Return the values that a parameter takes, in order of appearance."""
         return list(dict.fromkeys(row.parameters[name] for row in self.where(**parameters)))
+
+    def only(self, name: str) -> Any:
+        """Return the value of a parameter that must be the same in all rows."""
+        values = self.values(name)
+        if len(values) != 1:
+            given = ", ".join(map(str, values)) or "none"
+            raise MissingTrialsError(
+                f"one value of {name} can be drawn and judged at a time, not {given}"
+            )
+        return values[0]
+
+    def in_memory(self) -> Results:
+        """Return the same rows with their arrays read, free of any file."""
+        return Results([_read(row) for row in self.rows])
+
+    def n_trials(self) -> str:
+        """Return the number of trials per point as text, "3" or "2 to 5"."""
+        points = [json.dumps(row.parameters, sort_keys=True) for row in self.rows]
+        counts = [points.count(point) for point in dict.fromkeys(points)]
+        low, high = min(counts, default=0), max(counts, default=0)
+        return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _read(row: Row) -> Row:
+    if row.arrays is None:
+        return row
+    arrays = row.arrays()
+    return replace(row, arrays=lambda: arrays)
+
+
+def _listed(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in parameters.items()) or "any parameters"
 
 
 OURS = "this software"
@@ -148,9 +201,13 @@ class Claim:
         The test that decides it.
     measured : str
     verdict : str
-        "holds", "holds with a limit" or "does not hold".
+        "holds", "holds with a limit", "does not hold", or "not judged" for want of trials.
     slip : str
         What is wrong in the printed text, mended; empty if nothing is.
+    rule : str
+        Name of the rule in :mod:`dualtap.experiments.rules`.
+    close : bool
+        Whether the threshold lies within the error of what was measured.
     """
 
     says: str
@@ -159,6 +216,8 @@ class Claim:
     measured: str
     verdict: Verdict
     slip: str = ""
+    rule: str = ""
+    close: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,12 +230,11 @@ class Experiment:
         What the user types.
     title : str
         One line.
-    version : int
-        Raise it when the trial changes its meaning.
     trial : callable
         ``trial(parameters, seed)``: pure, importable, returns numbers, texts and arrays by name.
     points : callable
-        ``points(full)``: the parameter sets, each with its number of trials.
+        ``points(full, *, N=(1000,), …)``: the parameter sets, each with its number of trials. Its
+        keywords, each a sequence of values, are what a user may set.
     plot : callable
         ``plot(results)``: a figure.
     caption : callable
@@ -187,17 +245,71 @@ class Experiment:
 
     name: str
     title: str
-    version: int
     trial: Callable[[Parameters, int], Outcome]
-    points: Callable[[bool], Sequence[tuple[Parameters, int]]]
+    points: Callable[..., Sequence[tuple[Parameters, int]]]
     plot: Callable[[Results], Figure]
     caption: Callable[[Results], str]
     claims: Callable[[Results], list[Claim]] | None = None
 
-    def tasks(self, full: bool) -> list[Task]:
-        """Return every trial to be made."""
+    @property
+    def version(self) -> str:
+        """Fingerprint of the code that a trial runs."""
+        return code_version(self.trial)
+
+    def tasks(self, full: bool = False, **settings: Any) -> list[Task]:
+        """Return every trial to be made; settings are those of :meth:`run`."""
+        version = self.version
         return [
-            Task(self.name, self.version, parameters, index)
-            for parameters, n_trials in self.points(full)
+            Task(self.name, version, parameters, index)
+            for parameters, n_trials in points_with(self.name, self.points, full, settings)
             for index in range(n_trials)
         ]
+
+    def run(
+        self,
+        *,
+        full: bool = False,
+        folder: str | Path | None = None,
+        n_jobs: int = 1,
+        verbose: bool = False,
+        **settings: Any,
+    ) -> Results:
+        """Make the trials, with other parameters if they are given.
+
+        Parameters
+        ----------
+        full : bool
+            The paper's sizes and counts, not the quick ones.
+        folder : str or Path, optional
+            Keeps the trials, and has those that need not be made again; none are kept without.
+        n_jobs : int
+            Processes; -1 for one per core.
+        verbose : bool
+            Show a progress bar on a terminal.
+        **settings
+            Parameters of the figure, one value or several each, and ``trials`` per point.
+
+        Returns
+        -------
+        Results
+
+        Examples
+        --------
+        >>> from dualtap.experiments import load
+        >>> fig4 = load("fig4")
+        >>> results = fig4.run(N=200, P=3, T=(0.3, 0.5), ratio=(5, 10), trials=2)
+        >>> len(results), results.values("M")
+        (8, [15, 30])
+        >>> figure = fig4.plot(results)
+        """
+        from tempfile import TemporaryDirectory
+
+        from dualtap.experiments.runner import run
+        from dualtap.experiments.store import Store
+
+        tasks = self.tasks(full, **settings)
+        if folder is not None:
+            with Store(folder) as store:
+                return run(self, store, tasks, n_jobs=n_jobs, verbose=verbose)
+        with TemporaryDirectory() as temporary, Store(temporary) as store:
+            return run(self, store, tasks, n_jobs=n_jobs, verbose=verbose).in_memory()

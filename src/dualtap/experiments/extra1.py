@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dualtap.couplings import DenseCouplings, FloatArray
-from dualtap.experiments.drawing import STYLES, new_figure
+from dualtap.experiments.drawing import STYLES, letter, new_figure
 from dualtap.experiments.experiment import (
-    Claim,
     Experiment,
+    MissingTrialsError,
     Outcome,
     Parameters,
     Results,
-    Verdict,
 )
+from dualtap.experiments.judging import Evidence, claims_of, exact, judge, wilson_bars
 from dualtap.hopfield import HopfieldModel
 from dualtap.schemes import AMP, TAP, Scheme, SequentialTAP, StepInfo
 from dualtap.schemes._base import DampsOnlyM, mean_change
@@ -45,14 +45,21 @@ N_STARTS = 10
 FROZEN = 0.01  # q above which a solution is not the paramagnet m = 0
 
 
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
+def points(
+    full: bool,
+    *,
+    model: Sequence[str] = tuple(MODELS),
+    N: Sequence[int] | None = None,
+    T: Sequence[float] | None = None,
+) -> Sequence[tuple[Parameters, int]]:
     """Return both models at temperatures around freezing; quick ones are smaller and fewer."""
-    N, n_trials = (500, 20) if full else (200, 3)
+    usual, n_trials = (500, 20) if full else (200, 3)
     return [
-        ({"model": model, "rule": rule, "N": N, "T": T}, n_trials)
-        for model, temperatures in TEMPERATURES.items()
+        ({"model": kind, "rule": rule, "N": n, "T": t}, n_trials)
+        for kind in model
         for rule in RULES
-        for T in temperatures
+        for n in N or (usual,)
+        for t in T or TEMPERATURES[kind]
     ]
 
 
@@ -179,8 +186,9 @@ class SKAMP(DampsOnlyM):
 def plot(results: Results) -> Figure:
     """Draw convergence, convergence away from m = 0, and the residual; a column a model."""
     figure = new_figure(n_panels=2, height=7.0)
-    axes = figure.subplots(3, 2, sharex="col", sharey="row")
-    for column, model in zip(axes.T, results.values("model"), strict=True):
+    models = results.values("model")
+    axes = figure.subplots(3, len(models), sharex="col", sharey="row", squeeze=False)
+    for column, model in zip(axes.T, models, strict=True):
         for k, (style, rule) in enumerate(zip(STYLES, RULES, strict=False)):
             # Hollow and of growing size: curves that coincide stay visible.
             look = {**style, "ms": 4 + 2 * k, "mfc": "none", "lw": 1}
@@ -193,6 +201,7 @@ def plot(results: Results) -> Figure:
     axes[0, 0].set(ylabel="share that converges")
     axes[1, 0].set(ylabel="… and not to m = 0")
     axes[2, 0].set(ylabel="residual of TAP")
+    letter(axes)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
@@ -200,19 +209,20 @@ def plot(results: Results) -> Figure:
 
 def _draw_rule(column: Sequence[Axes], mine: Results, style: dict[str, Any]) -> None:
     """Draw one rule; couplings, not starts, are what is independent."""
+    if not mine:
+        raise MissingTrialsError("every rule must have trials")
     T = mine.values("T")
     label = RULES[mine.rows[0].parameters["rule"]]
     for ax, name in zip(column, ("converged", "frozen"), strict=False):
         share = np.array([mine.column(name, T=t).mean() for t in T]) / N_STARTS
-        error = np.sqrt(share * (1 - share) / len(mine.where(T=T[0])))
-        ax.errorbar(T, share, error, **style, capsize=2, label=label)
+        n = np.array([len(mine.where(T=t)) for t in T])
+        ax.errorbar(T, share, wilson_bars(share * n, n), **style, capsize=2, label=label)
     column[2].plot(T, [np.median(mine.column("residual", T=t)) for t in T], **style)
 
 
 def caption(results: Results) -> str:
     """Say what the figure shows."""
     N = results.rows[0].parameters["N"]
-    n_sets = len(results.where(model="SK", rule="amp", T=TEMPERATURES["SK"][0]))
     return (
         f"Extra 1. TAP equations solved from random starts (|m| = 1) by the naive time index, in "
         f"parallel, in parallel with damping {DAMPING:g}, and in sequence with damping "
@@ -220,21 +230,20 @@ def caption(results: Results) -> str:
         f"with P/N = {ALPHA:g}, outside retrieval. Top: share of runs that converge within "
         f"{MAX_ITER} steps (mean change below 0.001, residual of the TAP equations below 0.002); "
         f"middle: those of them with q > {FROZEN:g}; bottom: median residual. Dotted: spin-glass "
-        f"temperature, 1 and 1 + √α. N = {N}, {n_sets} sets of couplings a point, {N_STARTS} "
-        f"starts each; bars are binomial, a set counting once."
+        f"temperature, 1 and 1 + √α. N = {N}, {results.n_trials()} sets of couplings per "
+        f"point, {N_STARTS} starts each; bars are Wilson's 95 % intervals, a set counting once."
     )
-
-
-def claims(results: Results) -> list[Claim]:
-    """Answer the paper's open question, above freezing and below."""
-    return [_above(results), _below(results)]
 
 
 def _shares(results: Results, name: str, hot: bool) -> dict[str, dict[str, float]]:
     """Return the share of runs by model and rule above or below freezing."""
     shares: dict[str, dict[str, float]] = {}
-    for model in MODELS:
+    if not results:
+        raise MissingTrialsError("there is no trial")
+    for model in results.values("model"):
         kept = [T for T in results.values("T", model=model) if (FREEZING[model] < T) == hot]
+        if not kept:
+            raise MissingTrialsError(f"there is no T on one side of freezing for {MODELS[model]}")
         shares[model] = {
             rule: float(
                 np.mean([results.column(name, model=model, rule=rule, T=T) for T in kept])
@@ -253,48 +262,38 @@ def _measured(shares: dict[str, dict[str, float]]) -> str:
     )
 
 
-def _above(results: Results) -> Claim:
-    """Judge where m = 0 is the solution: convergence is all there is to gain."""
+@judge("extra1.above")
+def _above(results: Results) -> Evidence:
+    """Measure where m = 0 is the solution: convergence is all there is to gain."""
     shares = _shares(results, "converged", hot=True)
-    gained = max(of["sequential"] - of["parallel"] for of in shares.values()) > 0.1
-    cured = min(of["sequential"] for of in shares.values()) >= 0.9
-    verdict: Verdict = "holds with a limit" if gained else "does not hold"
-    same = min(of["damped"] for of in shares.values()) >= 0.9
-    return Claim(
-        says="Open question: the naive index, in sequence and strongly damped, converges where its "
-        "parallel form fails. Above the spin-glass temperature.",
-        where="Appendix A, last paragraph",
-        decided_by="share of random starts that converge",
-        measured=_measured(shares)
-        + (". Damping the parallel form does as well" if same and cured else ""),
-        verdict="holds" if gained and cured else verdict,
+    gained = max(of["sequential"] - of["parallel"] for of in shares.values())
+    cured = min(of["sequential"] for of in shares.values())
+    same = cured >= 0.9 and min(of["damped"] for of in shares.values()) >= 0.9
+    return Evidence(
+        {"gained": exact(gained), "cured": exact(cured)},
+        f"{results.n_trials()} sets of couplings per point, {N_STARTS} starts each: "
+        + _measured(shares)
+        + (". Damping the parallel form does as well" if same else ""),
     )
 
 
-def _below(results: Results) -> Claim:
-    """Judge where m = 0 is a solution but the wrong one."""
+@judge("extra1.below")
+def _below(results: Results) -> Evidence:
+    """Measure where m = 0 is a solution but the wrong one."""
     converged, frozen = (_shares(results, name, hot=False) for name in ("converged", "frozen"))
-    best = max(of["sequential"] for of in frozen.values())
-    verdict: Verdict = "does not hold"
-    if best > 0.1:
-        verdict = "holds" if best >= 0.9 else "holds with a limit"
-    return Claim(
-        says="The same below the spin-glass temperature.",
-        where="Appendix A, last paragraph",
-        decided_by="share of random starts that converge to m ≠ 0: the paramagnet still solves the "
-        "equations there, but is not the state",
-        measured=f"converged: {_measured(converged)}. Not to m = 0: {_measured(frozen)}",
-        verdict=verdict,
+    return Evidence(
+        {"frozen": exact(max(of["sequential"] for of in frozen.values()))},
+        f"{results.n_trials()} sets of couplings per point, {N_STARTS} starts each, converged: "
+        f"{_measured(converged)}. Not to m = 0: {_measured(frozen)}",
     )
 
 
 EXPERIMENT = Experiment(
     name="extra1",
     title="The naive time index in sequence and damped, where its parallel form fails",
-    version=1,
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_above, _below),
 )

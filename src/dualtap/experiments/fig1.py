@@ -8,9 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap.experiments.drawing import STYLES, new_figure
-from dualtap.experiments.experiment import Claim, Experiment, Outcome, Parameters, Results
-from dualtap.experiments.judging import grade, mean_and_error
+from dualtap.experiments.drawing import STYLES, letter, new_figure, within
+from dualtap.experiments.experiment import (
+    Experiment,
+    MissingTrialsError,
+    Outcome,
+    Parameters,
+    Results,
+)
+from dualtap.experiments.judging import (
+    Evidence,
+    claims_of,
+    exact,
+    highest,
+    judge,
+    listed,
+    lowest,
+    mean,
+    mean_and_error,
+)
+from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import overlaps
 from dualtap.recovery import DualTAP
@@ -20,42 +37,69 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-N = 1000
-# Near β = 1 a chain forgets its start in 1/|1-β| sweeps.
-N_SWEEPS = 200
-COLD = (1.2, 1.5, 2.0)
-WARM = (0.5, 0.7, 0.8, 0.9)
+BETAS = (0.5, 0.7, 0.8, 0.9, 1.2, 1.5, 2.0)
+N_STUDENTS = 25
+READINGS = {"printed": "α = M/N", "literal": "α = P/N"}
+ENOUGH = 0.99  # overlap of signs that is a perfect reconstruction
 
 
-def critical_samples(beta: float, n_spins: int = N) -> float:
+def critical_samples(beta: float, n_spins: int) -> float:
     """Return M_c = N (1/β - 1)², below which no method finds the pattern at β < 1."""
     return n_spins * (1 / beta - 1) ** 2
 
 
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
-    """Return counts of samples around M_c where β < 1, and from one on where β > 1."""
+def relaxed_after(beta: float) -> int:
+    """Return twenty of the 1/|1-β| sweeps in which a chain of one pattern forgets its start."""
+    return min(max(round(20 / max(abs(1 - beta), 0.01)), 40), 400)
+
+
+def points(
+    full: bool,
+    *,
+    N: Sequence[int] = (1000,),
+    beta: Sequence[float] = BETAS,
+    multiple: Sequence[float] | None = None,
+    M: Sequence[int] | None = None,
+    sweeps: Sequence[int] | None = None,
+) -> Sequence[tuple[Parameters, int]]:
+    """Return counts of samples around M_c where β < 1, and from one on where β > 1.
+
+    ``multiple`` of M_c are for β < 1; ``M``, if it is given, is for every β.
+    """
     multiples: Sequence[float] = (0.25, 0.5, 1, 2, 4, 8)
     counts: Sequence[int] = (1, 2, 5, 10, 20, 50, 100)
     if full:
         multiples = (0.125, 0.25, 0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 16)
         counts = (1, 2, 3, 5, 7, 10, 20, 30, 50, 100, 200, 500)
-    grid = [(beta, round(k * critical_samples(beta))) for beta in WARM for k in multiples]
-    grid += [(beta, n_samples) for beta in COLD for n_samples in counts]
-    n_trials = 100 if full else 4
-    return [({"N": N, "beta": beta, "M": M, "sweeps": N_SWEEPS}, n_trials) for beta, M in grid]
+
+    def samples(b: float, n: int) -> list[int]:
+        if M is not None or b >= 1:
+            return list(M or counts)
+        return [round(k * critical_samples(b, n)) for k in multiple or multiples]
+
+    return [
+        ({"N": n, "beta": b, "M": m, "sweeps": s}, 100 if full else 4)
+        for n in N
+        for b in beta
+        for m in samples(b, n)
+        for s in sweeps or (relaxed_after(b),)
+    ]
 
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
-    """Look for the pattern by the printed iteration and by the safe one, in the same samples."""
+    """Look for the pattern by both readings of the iteration and by the safe one, same samples."""
     n_spins, beta, M = (parameters[k] for k in ("N", "beta", "M"))
     teacher = HopfieldModel.random(n_spins, 1, beta, random_state=seed)
     X = teacher.sample(M, n_sweeps=parameters["sweeps"], random_state=seed + 1)
+    options: dict[str, Any] = {"n_students": N_STUDENTS, "random_state": seed + 2}
     models = {
-        "printed": DualTAP(1, beta=beta, random_state=seed + 2).fit(X),
-        "safe": DualTAP(1, beta, start="spectral", damping="auto", random_state=seed + 2).fit(X),
+        "printed": DualTAP(1, beta, **options),
+        "literal": DualTAP(1, beta, alpha="patterns", **options),
+        "safe": DualTAP(1, beta, start="spectral", damping="auto", **options),
     }
     outcome: dict[str, Any] = {}
     for name, model in models.items():
+        model.fit(X)
         outcome[f"soft_{name}"] = _overlap(model.magnetizations_, teacher)
         outcome[f"sign_{name}"] = _overlap(model.patterns_, teacher)
         outcome[f"converged_{name}"] = int(model.history_.n_converged[0])
@@ -76,46 +120,53 @@ def curve(results: Results, name: str, beta: float) -> NDArray[np.float64]:
 
 def plot(results: Results) -> Figure:
     """Draw m·ζ/N above and the sign overlap below, β < 1 on the left and β > 1 on the right."""
-    figure = new_figure(2, height=6.2)
-    axes = figure.subplots(2, 2, sharex="col", sharey=True)
+    results.only("N")
     betas = results.values("beta")
-    for row, (kind, label) in enumerate(
-        (("soft", "overlap q = m·ζ/N"), ("sign", "overlap of sign(m) with ζ"))
-    ):
-        for column, ax in enumerate(axes[row]):
-            chosen = [i for i, beta in enumerate(betas) if (beta > 1) == bool(column)]
-            for i in chosen:
-                _draw(ax, results, betas[i], kind, STYLES[i % len(STYLES)])
+    sides = [side for side in (False, True) if any((beta > 1) == side for beta in betas)]
+    figure = new_figure(len(sides), height=6.2)
+    axes = figure.subplots(2, len(sides), sharex="col", sharey=True, squeeze=False)
+    kinds = (("soft", "overlap q = m·ζ/N"), ("sign", "overlap of sign(m) with ζ"))
+    for row, (kind, label) in zip(axes, kinds, strict=True):
+        for ax, side in zip(row, sides, strict=True):
+            for i, beta in enumerate(betas):
+                if (beta > 1) == side:
+                    _draw(ax, results, beta, kind, STYLES[i % len(STYLES)])
             ax.set(xscale="log", ylim=(-0.03, 1.05))
-        axes[row, 0].set_ylabel(label)
-    for ax, title in zip(axes[0], ("paramagnet, β < 1", "ferromagnet, β > 1"), strict=True):
-        ax.set_title(title, fontsize=10)
+        row[0].set_ylabel(label)
+    for ax, side in zip(axes[0], sides, strict=True):
+        ax.set_title("ferromagnet, β > 1" if side else "paramagnet, β < 1", fontsize=10)
         # Rings have no label of their own: an empty one in black says what they are.
-        ring = {"linestyle": "none", "marker": "o", "ms": 8, "markerfacecolor": "none"}
-        ax.plot([], [], color="black", **ring, label="ring: as printed")
-        ax.legend(frameon=False, fontsize=8)
+        ring = {"linestyle": "none", "ms": 8, "markerfacecolor": "none", "color": "black"}
+        ax.plot([], [], **ring, marker="o", label="rings: as printed, α = M/N")
+        ax.plot([], [], **(ring | {"ms": 5}), marker="x", label="crosses: α = P/N")
+        ax.legend(frameon=False, fontsize=7)
     for ax in axes[1]:
         ax.set_xlabel("samples M")
+    letter(axes)
     return figure
 
 
 def _draw(ax: Axes, results: Results, beta: float, kind: str, style: dict[str, Any]) -> None:
-    """Draw one β: filled markers for the safe iteration, rings for the printed one."""
-    M, mean, error = curve(results, f"{kind}_safe", beta)
+    """Draw one β: filled markers for the safe iteration, rings and crosses for the printed one."""
+    M, overlap, error = curve(results, f"{kind}_safe", beta)
     line = dict(style)
     if beta < 1:
         # The line is the limit here, so that points off it are seen to be off it.
         line["linestyle"] = "none"
         _draw_limit(ax, results, beta, kind, style)
-    ax.errorbar(M, mean, error, **line, ms=4, lw=1.2, capsize=2, label=f"β = {beta:g}")
-    M, mean, error = curve(results, f"{kind}_printed", beta)
+    line |= {"ms": 4, "lw": 1.2, "capsize": 2, "label": f"β = {beta:g}"}
+    ax.errorbar(M, overlap, within(overlap, error), **line)
+    M, overlap, error = curve(results, f"{kind}_printed", beta)
     ring = {"linestyle": "none", "markerfacecolor": "none", "marker": style["marker"]}
-    ax.errorbar(M, mean, error, **ring, color=style["color"], ms=8, lw=0.8, capsize=2)
+    bars = within(overlap, error)
+    ax.errorbar(M, overlap, bars, **ring, color=style["color"], ms=8, lw=0.8, capsize=2)
+    M, overlap, _ = curve(results, f"{kind}_literal", beta)
+    ax.plot(M, overlap, marker="x", linestyle="none", color=style["color"], ms=5, mew=0.9)
 
 
 def _draw_limit(ax: Axes, results: Results, beta: float, kind: str, style: dict[str, Any]) -> None:
     """Draw the Bayes limit and M_c."""
-    n_spins = results.rows[0].parameters["N"]
+    n_spins = results.only("N")
     counts = results.values("M", beta=beta)
     grid = np.geomspace(min(counts), max(counts), 120)
     limits = [paramagnetic_limit(beta, M / n_spins, tol=1e-7) for M in grid]
@@ -129,129 +180,137 @@ def caption(results: Results) -> str:
     """Say what the figure shows."""
     p = results.rows[0].parameters
     betas = ", ".join(f"{beta:g}" for beta in results.values("beta"))
-    n_trials = len(results.column("soft_safe", beta=p["beta"], M=p["M"]))
+    lengths = sorted(results.values("sweeps"))
+    sweeps = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
     return (
         f"Fig. 1. Overlap of the recovered pattern with the teacher's only one against the number "
-        f"of samples: magnetizations above, their signs below. N = {p['N']}, P = 1, P' = 25 "
-        f"students, β = {betas}; samples after {p['sweeps']} Glauber sweeps, started at random for "
-        f"β < 1 and at the pattern for β > 1. Rings: the printed parallel TAP iteration from "
-        f"random starts. Filled markers: the same equations with the damping chosen for "
-        f"stability and one student started at the leading eigenvector. Left: curves are the Bayes "
-        f"limit for N → ∞, thin vertical lines M_c = N(1/β−1)². Right: lines guide the eye. Means "
-        f"of {n_trials} trials with standard errors."
+        f"of samples: (a, b) magnetizations, (c, d) their signs. N = {p['N']}, P = 1, "
+        f"P' = {N_STUDENTS} students, β = {betas}; samples after "
+        f"{sweeps} Glauber sweeps, started at random for β < 1 and at the pattern for β > 1. "
+        f"Rings: the printed parallel TAP iteration from random starts, with α = M/N; crosses: "
+        f"the same with α = P/N, as it is printed. Filled markers: the equations of the rings with "
+        f"the damping chosen for stability and one student started at the leading eigenvector. "
+        f"Left: curves are the Bayes limit for N → ∞, thin vertical lines M_c = N(1/β−1)². Right: "
+        f"lines guide the eye. "
+        f"Means of {results.n_trials()} trials per point with standard errors."
     )
 
 
-def claims(results: Results) -> list[Claim]:
-    """Judge the threshold, the printed iteration above it, and few samples at β > 1."""
-    warm = [beta for beta in results.values("beta") if beta < 1]
-    cold = [beta for beta in results.values("beta") if beta > 1]
-    return [
-        _threshold(results, warm),
-        _printed_scheme(results, warm),
-        _one_sample(results, cold),
-        _few_samples(results, cold),
-    ]
+def _warm(results: Results) -> list[float]:
+    return [beta for beta in results.values("beta") if beta < 1]
 
 
-def _around(results: Results, beta: float, kind: str) -> NDArray[np.float64]:
-    """Return M/M_c and the mean of a result, a row each."""
-    M, mean, _ = curve(results, kind, beta)
-    return np.array([M / critical_samples(beta, results.rows[0].parameters["N"]), mean])
+def _cold(results: Results) -> list[float]:
+    return [beta for beta in results.values("beta") if beta > 1]
 
 
-def _threshold(results: Results, betas: Sequence[float]) -> Claim:
-    """Judge the threshold: nothing at half of M_c, the Bayes limit from four times M_c on."""
-    n_spins = results.rows[0].parameters["N"]
-    below, gaps = [], []
-    for beta in betas:
-        multiple, soft = _around(results, beta, "soft_safe")
-        below.append(soft[multiple < 0.6].max())
-        M, mean, _ = curve(results, "sign_safe", beta)
-        limit = [paramagnetic_limit(beta, count / n_spins, tol=1e-7).sign for count in M]
-        gaps.append(np.abs(mean - limit)[multiple > 3.5].max())
-    clear = max(below) < 0.1
-    return Claim(
-        says="At β < 1 there is a critical number of samples, a fraction of N, below which the "
-        "pattern cannot be inferred; it is where the paramagnet of the direct problem ends.",
-        where="Fig. 1 and its discussion",
-        decided_by="safe iteration: m·ζ/N below 0.1 up to M_c/2, sign overlap within 0.1 of the "
-        "Bayes limit from 4 M_c on, M_c = N(1/β−1)²",
-        measured="largest m·ζ/N up to M_c/2: " + _listed(betas, below) + "; largest distance from "
-        "the limit from 4 M_c on: " + _listed(betas, gaps),
-        verdict=grade(clear and max(gaps) < 0.1, clear or max(gaps) < 0.1),
-        slip="α is printed as P/N beside a J built from M samples; in the dual model it is M/N. "
-        "The sum in J is over s_i s_j, not s_i s_i.",
+def _by_multiple(results: Results, beta: float, name: str) -> dict[float, Estimate]:
+    """Return the mean of a result by M/M_c."""
+    M_c = critical_samples(beta, results.only("N"))
+    counts = results.values("M", beta=beta)
+    return {M / M_c: mean(results.column(name, beta=beta, M=M)) for M in counts}
+
+
+@judge("fig1.threshold")
+def _threshold(results: Results) -> Evidence:
+    """Measure what is found below half of M_c, and the distance from the limit above 4 M_c."""
+    n_spins = results.only("N")
+    below, gaps = {}, {}
+    for beta in _warm(results):
+        soft, sign = (_by_multiple(results, beta, f"{kind}_safe") for kind in ("soft", "sign"))
+        below[beta] = highest({k: e for k, e in soft.items() if k < 0.6})
+        limits = {k: _limit(beta, k * critical_samples(beta, n_spins) / n_spins) for k in sign}
+        gaps[beta] = highest(
+            {k: exact(abs(e.value - limits[k])) for k, e in sign.items() if k > 3.5}
+        )
+    return Evidence(
+        {"below": highest(below), "above": highest(gaps)},
+        "largest m·ζ/N up to M_c/2: " + listed(below, "β = {:g}") + "; largest distance from the "
+        "limit from 4 M_c on: " + listed(gaps, "β = {:g}"),
     )
 
 
-def _printed_scheme(results: Results, betas: Sequence[float]) -> Claim:
-    """Judge the printed iteration: where it finds less than half of what the safe one finds."""
+def _limit(beta: float, load: float) -> float:
+    """Return the sign overlap of the Bayes optimum at M/N samples."""
+    return float(paramagnetic_limit(beta, load, tol=1e-7).sign)
+
+
+def _against_safe(results: Results, reading: str) -> Evidence:
+    """Count the points where a reading finds at least half of what the safe iteration finds."""
     failed, n_above = [], 0
-    for beta in betas:
-        multiple, safe = _around(results, beta, "soft_safe")
-        printed = _around(results, beta, "soft_printed")[1]
-        above = multiple > 1.5
-        n_above += int(above.sum())
+    for beta in _warm(results):
+        safe = _by_multiple(results, beta, "soft_safe")
+        other = _by_multiple(results, beta, f"soft_{reading}")
+        above = [k for k in safe if k > 1.5]
+        n_above += len(above)
         failed += [
-            f"β = {beta:g} at {multiple[i]:.2g} M_c ({printed[i]:.2f}, safe {safe[i]:.2f})"
-            for i in np.flatnonzero(above & (printed < safe / 2))
+            f"β = {beta:g} at {k:.2g} M_c ({other[k].value:.2f}, safe {safe[k].value:.2f})"
+            for k in above
+            if other[k].value < safe[k].value / 2
         ]
-    share = len(failed) / n_above
-    return Claim(
-        says="The naive parallel iteration finds the pattern at β < 1 above the threshold.",
-        where="Eq. (TAP, naive index) and Fig. 1",
-        decided_by="m·ζ/N at least half of the safe iteration's, on the same samples, from 2 M_c "
-        "on",
-        measured=f"falls short at {len(failed)} of {n_above} points"
-        + (": " + ", ".join(failed) if failed else ""),
-        verdict=grade(not failed, share < 1),
+    if not n_above:
+        raise MissingTrialsError("there is no trial at β < 1 and M ≥ 2 M_c")
+    share = (n_above - len(failed)) / n_above
+    text = f"{READINGS[reading]} falls short at {len(failed)} of {n_above} points"
+    return Evidence({"found": exact(share)}, text + (": " + ", ".join(failed) if failed else ""))
+
+
+@judge("fig1.printed")
+def _printed(results: Results) -> Evidence:
+    """Measure the printed iteration with α = M/N."""
+    return _against_safe(results, "printed")
+
+
+@judge("fig1.literal")
+def _literal(results: Results) -> Evidence:
+    """Measure the printed iteration with α = P/N."""
+    evidence = _against_safe(results, "literal")
+    gains = {
+        f"β = {beta:g}, {k:.2g} M_c": f"{literal.value:.2f} against {printed.value:.2f}"
+        for beta in _warm(results)
+        for (k, literal), printed in zip(
+            _by_multiple(results, beta, "soft_literal").items(),
+            _by_multiple(results, beta, "soft_printed").values(),
+            strict=True,
+        )
+        if literal.value > printed.value + 0.1
+    }
+    text = evidence.text + "; it finds more than α = M/N at " + (listed(gains) or "no point")
+    return Evidence(evidence.estimates, text)
+
+
+@judge("fig1.one")
+def _one_sample(results: Results) -> Evidence:
+    """Measure the overlaps from a single sample at β > 1."""
+    scale = np.sqrt(results.only("N"))
+    columns = {
+        kind: {b: mean(results.column(f"{kind}_printed", beta=b, M=1)) for b in _cold(results)}
+        for kind in ("soft", "sign")
+    }
+    smallest = {k: exact(lowest(estimates).value * scale) for k, estimates in columns.items()}
+    return Evidence(
+        smallest,
+        f"m·ζ/N {listed(columns['soft'], 'β = {:g}')}; overlap of signs "
+        f"{listed(columns['sign'], 'β = {:g}')}; 5/√N is {5 / scale:.2f}",
     )
 
 
-def _one_sample(results: Results, betas: Sequence[float]) -> Claim:
-    """Judge a single sample at β > 1."""
-    soft = [results.column("soft_printed", beta=beta, M=1).mean() for beta in betas]
-    sign = [results.column("sign_printed", beta=beta, M=1).mean() for beta in betas]
-    # The overlap of a random vector is 1/√N: five of these are no accident.
-    chance = 5 / np.sqrt(results.rows[0].parameters["N"])
-    return Claim(
-        says="In the ferromagnet one sample is enough to find a pattern correlated with the "
-        "teacher's.",
-        where="Fig. 1 and its discussion",
-        decided_by=f"printed iteration, M = 1: m·ζ/N and sign overlap above 5/√N = {chance:.2f}",
-        measured="m·ζ/N " + _listed(betas, soft) + "; sign overlap " + _listed(betas, sign),
-        verdict=grade(min(soft + sign) > chance, max(soft) > chance),
-    )
-
-
-def _few_samples(results: Results, betas: Sequence[float]) -> Claim:
-    """Judge how many samples a perfect reconstruction takes at β > 1."""
-    needed = []
-    for beta in betas:
+@judge("fig1.few")
+def _few_samples(results: Results) -> Evidence:
+    """Measure how many samples a perfect reconstruction takes at β > 1."""
+    needed = {}
+    for beta in _cold(results):
         M, sign, _ = curve(results, "sign_printed", beta)
-        enough = M[sign > 0.99]
-        needed.append(float(enough.min()) if len(enough) else np.inf)
-    return Claim(
-        says="In the ferromagnet a small number of samples gives a perfect reconstruction.",
-        where="Fig. 1 and its discussion",
-        decided_by="printed iteration: smallest M of the grid with a sign overlap above 0.99",
-        measured="M = " + _listed(betas, needed, ".0f"),
-        verdict=grade(max(needed) <= 100, min(needed) <= 100),
-    )
-
-
-def _listed(betas: Sequence[float], values: Sequence[float], form: str = ".2f") -> str:
-    return ", ".join(f"{v:{form}} (β = {b:g})" for b, v in zip(betas, values, strict=True))
+        needed[beta] = exact(M[sign > ENOUGH].min() if (sign > ENOUGH).any() else np.inf, ".0f")
+    return Evidence({"samples": highest(needed)}, "M = " + listed(needed, "β = {:g}"))
 
 
 EXPERIMENT = Experiment(
     name="fig1",
     title="Overlap with the one hidden pattern against the number of samples",
-    version=1,
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_threshold, _printed, _literal, _one_sample, _few_samples),
 )

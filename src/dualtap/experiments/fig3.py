@@ -4,29 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.experiments.drawing import STYLES, new_figure
-from dualtap.experiments.experiment import Claim, Experiment, Outcome, Parameters, Results
-from dualtap.experiments.judging import grade, mean_and_error
+from dualtap.experiments.drawing import STYLES, letter, new_figure
+from dualtap.experiments.experiment import (
+    Experiment,
+    MissingTrialsError,
+    Outcome,
+    Parameters,
+    Results,
+)
+from dualtap.experiments.fig2 import FOUND, students_for
+from dualtap.experiments.judging import (
+    Evidence,
+    claims_of,
+    exact,
+    judge,
+    listed,
+    lowest,
+    mean,
+    mean_and_error,
+    proportion,
+)
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match
 from dualtap.recovery import DualTAP
 from dualtap.recovery.published.stopping import kink
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-POINT = {"N": 1000, "P": 20, "students": 25, "beta": 2.0}
-COUNTS = (100, 200, 500, 1000)
 
-
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
+def points(
+    full: bool,
+    *,
+    N: Sequence[int] = (1000,),
+    P: Sequence[int] = (20,),
+    M: Sequence[int] = (100, 200, 500, 1000),
+    beta: Sequence[float] = (2.0,),
+    students: Sequence[int] | None = None,
+) -> Sequence[tuple[Parameters, int]]:
     """Return the paper's four numbers of samples; quick trials are fewer."""
-    return [({**POINT, "M": M}, 100 if full else 6) for M in COUNTS]
+    return [
+        ({"N": n, "P": p, "students": s, "beta": b, "M": m}, 100 if full else 10)
+        for n in N
+        for p in P
+        for s in students or (students_for(p),)
+        for b in beta
+        for m in M
+    ]
 
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
@@ -45,162 +75,164 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
         "error": soft.relative,
         "error_printed": soft.printed,
         "error_signs": coupling_error(model.patterns_, teacher.patterns).relative,
-        "recovered": match(model.patterns_, teacher.patterns).n_recovered(0.97),
-        # 0 stands for no kink: JSON keeps one type a column.
-        "kink": kink(history.gains) or 0,
+        "recovered": match(model.patterns_, teacher.patterns).n_recovered(FOUND),
+        # 0 stands for no kink: JSON keeps one type per column.
+        "kink_gains": kink(history.gains) or 0,
+        "kink_likelihood": kink(np.diff(history.likelihood, prepend=0.0)) or 0,
+        "gains": history.gains,
     }
 
 
-def _path(results: Results, name: str, M: int) -> NDArray[np.float64]:
-    """Return a quantity of every trial (rows) after every round (columns)."""
-    return np.array([row.array(name) for row in results.where(M=M)])
+def _checked(results: Results) -> Results:
+    """Return results that differ in M alone; raise if they do in anything else."""
+    for name in ("N", "P", "students", "beta"):
+        results.only(name)
+    return results
 
 
 def _scaled_likelihood(results: Results, M: int) -> NDArray[np.float64]:
     """Return 2 L̂/(NM): squared overlaps with the students, summed, in the mean over samples."""
-    n_spins = results.rows[0].parameters["N"]
-    scaled: NDArray[np.float64] = 2 * _path(results, "likelihood", M) / (n_spins * M)
+    scaled: NDArray[np.float64] = 2 * results.stacked("likelihood", M=M) / (results.only("N") * M)
+    return scaled
+
+
+def _scaled_gains(results: Results, M: int) -> NDArray[np.float64]:
+    """Return the gains ½ m·J^τ m on the same scale as L̂."""
+    scaled: NDArray[np.float64] = 2 * results.stacked("gains", M=M) / (results.only("N") * M)
     return scaled
 
 
 def _pairs(results: Results) -> float:
     """Return N(N-1)/2, the factor between the relative error and the printed ε."""
-    n_spins: int = results.rows[0].parameters["N"]
+    n_spins: int = results.only("N")
     return n_spins * (n_spins - 1) / 2
 
 
 def plot(results: Results) -> Figure:
-    """Draw the error on the left and the scaled likelihood on the right, against the round."""
-    figure = new_figure(2)
-    left, right = figure.subplots(1, 2)
-    for M, style in zip(results.values("M"), STYLES, strict=False):
+    """Draw against the round: the error, the scaled likelihood, its increments and the gains."""
+    figure = new_figure(3, width=4.4)
+    axes = figure.subplots(1, 3)
+    for M, style in zip(_checked(results).values("M"), STYLES, strict=False):
         look = {**style, "ms": 3.5, "lw": 1.2, "capsize": 2, "label": f"M = {M}"}
-        for ax, paths in (
-            (left, _path(results, "errors", M)),
-            (right, _scaled_likelihood(results, M)),
+        likelihood = _scaled_likelihood(results, M)
+        steps = np.diff(likelihood, axis=1, prepend=0.0)
+        for ax, paths in zip(
+            axes, (results.stacked("errors", M=M), likelihood, steps), strict=True
         ):
-            mean, error = mean_and_error(paths)
-            ax.errorbar(np.arange(1, len(mean) + 1), mean, error, **look)
-    P, pairs = results.rows[0].parameters["P"], _pairs(results)
-    for ax in (left, right):
+            _errorbar(ax, paths, look)
+        hollow = {"markerfacecolor": "none", "ms": 6, "lw": 0.8, "label": None}
+        _errorbar(axes[2], _scaled_gains(results, M), look | hollow)
+    P, pairs = results.only("P"), _pairs(results)
+    for ax in axes:
         ax.axvline(P, color="black", lw=0.8, ls=":")
         ax.set_xlabel("round τ")
+    left, middle, right = axes
     # On a linear scale the M differ in one point only, the one that matters.
     left.set(yscale="log", ylabel="relative error of J", yticks=(0.05, 0.1, 0.2, 0.5, 1))
     left.set_yticklabels(["0.05", "0.1", "0.2", "0.5", "1"])
     left.minorticks_off()
-    right.set(ylim=(0, None), ylabel="2 L̂ / (N M)")
+    middle.set(ylim=(0, None), ylabel="2 L̂ / (N M)")
+    right.set(ylim=(0, None), ylabel="added by round τ: to L̂; rings: gains")
     printed = left.secondary_yaxis("right", functions=(lambda e: e / pairs, lambda e: e * pairs))
     printed.set_ylabel("ε as printed")
     left.legend(frameon=False, fontsize=8, loc="lower left")
-    right.legend(frameon=False, fontsize=8, loc="upper left")
+    letter(axes)
     return figure
+
+
+def _errorbar(ax: Axes, paths: NDArray[np.float64], look: dict[str, Any]) -> None:
+    """Draw the mean over trials against the round, with standard errors."""
+    average, error = mean_and_error(paths)
+    ax.errorbar(np.arange(1, len(average) + 1), average, error, **look)
 
 
 def caption(results: Results) -> str:
     """Say what the figure shows."""
     p = results.rows[0].parameters
     counts = ", ".join(str(M) for M in results.values("M"))
-    errors = ", ".join(f"{results.column('error', M=M).mean():.3f}" for M in results.values("M"))
+    errors = listed({M: mean(results.column("error", M=M)) for M in results.values("M")}, "M = {}")
     return (
-        f"Fig. 3. Left: relative error of the couplings rebuilt from the first τ rounds; the "
-        f"paper's ε is this over N(N−1)/2 (right scale). Right: simplified likelihood L̂ over "
-        f"NM/2. N = {p['N']}, P = {p['P']} (dotted line), P' = {p['students']}, "
+        f"Fig. 3. (a) Relative error of the couplings rebuilt from the first τ rounds; the "
+        f"paper's ε is this over N(N−1)/2 (right scale). (b) Simplified likelihood L̂ over NM/2. "
+        f"(c) What each round adds to it, filled, and the gain ½ m·J^τ m on the deflated J, "
+        f"rings, both over NM/2. N = {p['N']}, P = {p['P']} (dotted line), P' = {p['students']}, "
         f"β = {p['beta']:g}, M = {counts}; published algorithm, γ = M/P. Means of "
-        f"{len(results.where(M=p['M']))} trials each, with standard errors. Relative error after "
+        f"{results.n_trials()} trials for each M, with standard errors. Relative error after "
         f"{p['P']} rounds: {errors}."
     )
 
 
-def claims(results: Results) -> list[Claim]:
-    """Judge the error, the likelihood and its kink."""
-    return [_turn(results), _zero(results), _collapse(results), _kinks(results)]
-
-
-def _turn(results: Results) -> Claim:
-    """Judge the fall of the error to round P, and its rise afterwards."""
-    P = results.rows[0].parameters["P"]
-    lowest = [
-        (M, int(np.sum(np.argmin(_path(results, "errors", M), axis=1) + 1 == P)))
+@judge("fig3.turn")
+def _turn(results: Results) -> Evidence:
+    """Measure how often the error is smallest after round P."""
+    P = _checked(results).only("P")
+    found = {
+        M: proportion(np.argmin(results.stacked("errors", M=M), axis=1) + 1 == P)
         for M in results.values("M")
-    ]
-    share = sum(count for _, count in lowest) / len(results)
-    return Claim(
-        says="The error falls while patterns are learnt and rises when noise is learnt after them.",
-        where="Fig. 3 and its discussion",
-        decided_by=f"the error is smallest after round P = {P} in nine trials of ten",
-        measured=", ".join(
-            f"{count} of {len(results.where(M=M))} (M = {M})" for M, count in lowest
-        ),
-        verdict=grade(share >= 0.9, share >= 0.5),
-    )
+    }
+    return Evidence({"lowest": lowest(found)}, listed(found, "M = {}"))
 
 
-def _zero(results: Results) -> Claim:
-    """Judge the error at the largest M."""
-    counts = results.values("M")
-    P = results.rows[0].parameters["P"]
-    soft = {M: mean_and_error(results.column("error", M=M)) for M in counts}
-    signs = results.column("error_signs", M=max(counts)).mean()
+@judge("fig3.zero")
+def _zero(results: Results) -> Evidence:
+    """Measure the error at every M, and how many trials find all patterns."""
+    counts = sorted(_checked(results).values("M"))
+    P = results.only("P")
+    soft = {M: mean(results.column("error", M=M)) for M in counts}
+    if len(counts) < 2:
+        raise MissingTrialsError("one M alone does not show a fall with M")
     # Neighbours may lie closer than trials can tell: a rise counts beyond the errors of both.
-    falls = all(soft[b][0] - soft[a][0] < soft[a][1] + soft[b][1] for a, b in pairwise(counts))
-    last = soft[max(counts)][0]
-    complete = int(np.sum(results.column("recovered", M=max(counts)) == P))
-    return Claim(
-        says="The error falls with M and is zero at M = 1000.",
-        where="Fig. 3",
-        decided_by=f"relative error of J after {P} rounds: falls with M, and is below 0.005 at the "
-        "last",
-        measured=", ".join(
-            f"{mean:.3f} ± {error:.3f} (M = {M})" for M, (mean, error) in soft.items()
-        )
-        + f"; with signs {signs:.3f} at the last, where {complete} of "
-        f"{len(results.where(M=max(counts)))} trials have all patterns above overlap 0.97. The "
-        f"printed ε is {results.column('error_printed', M=max(counts)).mean():.1e} there: zero on "
-        f"any axis, but so is the {1 / _pairs(results):.1e} of J = 0",
-        verdict=grade(falls and last < 0.005, falls and last < 0.1),
-        slip="ε is printed with a factor 1/[N(N−1)/2] before a ratio that is already relative: at "
-        "N = 1000 it is 2e-6 even when nothing is learnt. We report the ratio.",
+    rise = max(soft[b].low - soft[a].high for a, b in pairwise(counts))
+    last = max(counts)
+    complete = {M: proportion(results.column("recovered", M=M) == P) for M in counts}
+    return Evidence(
+        {"rise": exact(rise), "last": soft[last]},
+        f"{listed(soft, 'M = {}')}; with signs "
+        f"{mean(results.column('error_signs', M=last))} at the last. All patterns above overlap "
+        f"{FOUND:g}: {listed(complete, 'M = {}')}. The printed ε is "
+        f"{results.column('error_printed', M=last).mean():.1e} at the last: zero on any axis, but "
+        f"so is the {1 / _pairs(results):.1e} of J = 0",
     )
 
 
-def _collapse(results: Results) -> Claim:
-    """Judge how little the scaled likelihood depends on M."""
-    curves = np.array([_scaled_likelihood(results, M).mean(axis=0) for M in results.values("M")])
-    P = results.rows[0].parameters["P"]
+@judge("fig3.collapse")
+def _collapse(results: Results) -> Evidence:
+    """Measure how much the scaled likelihood depends on M."""
+    counts = _checked(results).values("M")
+    curves = np.array([_scaled_likelihood(results, M).mean(axis=0) for M in counts])
+    P = results.only("P")
     spread = np.ptp(curves, axis=0) / curves.mean(axis=0)
-    before, after = float(spread[:P].max()), float(spread[P:].max())
-    return Claim(
-        says="Rescaled, the simplified likelihood hardly depends on M.",
-        where="Fig. 3",
-        decided_by="largest spread of L̂/M between the M, relative to its mean, below 0.05",
-        measured=f"{before:.3f} up to round {P}, {after:.3f} after it",
-        verdict=grade(max(before, after) < 0.05, min(before, after) < 0.05),
+    if len(counts) < 2 or len(spread) <= P:
+        raise MissingTrialsError("this takes two M and rounds after the last pattern")
+    before, after = exact(spread[:P].max()), exact(spread[P:].max())
+    return Evidence(
+        {"before": before, "after": after}, f"{before} up to round {P}, {after} after it"
     )
 
 
-def _kinks(results: Results) -> Claim:
-    """Judge the kink as a rule to stop."""
-    P = results.rows[0].parameters["P"]
-    found = {M: int(np.sum(results.column("kink", M=M) == P)) for M in results.values("M")}
-    share = sum(found.values()) / len(results)
-    return Claim(
-        says="The simplified likelihood has a kink where all patterns are learnt, which can stop "
-        "the algorithm.",
-        where="Fig. 3 and its discussion",
-        decided_by=f"the first round that gains at most half of the median gain is P + 1 = {P + 1}",
-        measured=", ".join(f"{n} of {len(results.where(M=M))} (M = {M})" for M, n in found.items()),
-        verdict=grade(share >= 0.9, share >= 0.5),
+@judge("fig3.kink")
+def _kinks(results: Results) -> Evidence:
+    """Measure both kinks: of L̂ itself, and of what deflation leaves to be gained."""
+    P = _checked(results).only("P")
+    shares = {
+        name: {M: proportion(results.column(f"kink_{name}", M=M) == P) for M in results.values("M")}
+        for name in ("likelihood", "gains")
+    }
+    return Evidence(
+        {name: lowest(of) for name, of in shares.items()},
+        f"L̂ itself: {listed(shares['likelihood'], 'M = {}')}; gains: "
+        f"{listed(shares['gains'], 'M = {}')}. The gains stop the algorithm: an increment of L̂ "
+        "counts again what earlier rounds have explained, so that a student of noise, which "
+        "overlaps with found patterns, adds to L̂ but gains little",
     )
 
 
 EXPERIMENT = Experiment(
     name="fig3",
     title="Error of the couplings and simplified likelihood, round by round",
-    version=1,
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_turn, _zero, _collapse, _kinks),
 )

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from dualtap.experiments.drawing import STYLES, new_figure
-from dualtap.experiments.experiment import Claim, Experiment, Outcome, Parameters, Results
-from dualtap.experiments.judging import grade, mean_and_error
+from dualtap.experiments.drawing import STYLES, letter, new_figure, within
+from dualtap.experiments.experiment import Experiment, Outcome, Parameters, Results
+from dualtap.experiments.judging import (
+    Evidence,
+    claims_of,
+    exact,
+    highest,
+    judge,
+    listed,
+    lowest,
+    mean,
+    mean_and_error,
+    proportion,
+)
+from dualtap.experiments.rules.rule import Estimate
+from dualtap.experiments.transitions import Phase, transitions
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match, overlaps
 from dualtap.recovery import DualTAP
@@ -21,27 +34,32 @@ from dualtap.recovery.published.stopping import kink
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-N = 1000
-N_SWEEPS = 200
-PATTERNS = (10, 30)
-TEMPERATURES = (0.3, 0.5, 0.7, 0.9, 1.3)
 RATIOS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
-# Samples in retrieval stay near their pattern; this is far from either side at the points above.
-RETRIEVAL_OVERLAP = 0.6
+PHASES: dict[Phase, str] = {"retrieval": "", "metastable": ", metastable", "none": ", T > $T_M$"}
 
 
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
+def points(
+    full: bool,
+    *,
+    N: Sequence[int] = (1000,),
+    P: Sequence[int] = (10, 30),
+    T: Sequence[float] = (0.3, 0.5, 0.7, 0.9, 1.3),
+    ratio: Sequence[int] | None = None,
+    sweeps: Sequence[int] = (200,),
+) -> Sequence[tuple[Parameters, int]]:
     """Return temperatures from deep in retrieval to the paramagnet, at two loads."""
     # At P = 30 the last point takes as long as all others: quick runs leave it out.
     quick = {10: (2, 5, 10, 20, 50), 30: (2, 5, 10, 20)}
     return [
         (
-            {"N": N, "P": P, "students": 2 * P, "T": T, "M": ratio * P, "sweeps": N_SWEEPS},
+            {"N": n, "P": p, "students": 2 * p, "T": t, "M": round(r * p), "sweeps": s},
             100 if full else 2,
         )
-        for P in PATTERNS
-        for T in TEMPERATURES
-        for ratio in (RATIOS if full else quick[P])
+        for n in N
+        for p in P
+        for t in T
+        for r in ratio or (RATIOS if full else quick.get(p, RATIOS))
+        for s in sweeps
     ]
 
 
@@ -76,132 +94,128 @@ def _curve(results: Results, P: int, T: float) -> NDArray[np.float64]:
 
 def plot(results: Results) -> Figure:
     """Draw a panel for each number of patterns and a curve for each temperature."""
-    loads = results.values("P")
+    N, loads = results.only("N"), results.values("P")
     figure = new_figure(len(loads))
     axes = figure.subplots(1, len(loads), sharey=True, squeeze=False)[0]
     for ax, P in zip(axes, loads, strict=True):
         for T, style in zip(results.values("T", P=P), STYLES, strict=False):
-            ratio, mean, error = _curve(results, P, T)
-            ax.errorbar(ratio, mean, error, **style, ms=4, lw=1.2, capsize=2, label=f"T = {T:g}")
-        ticks = sorted({M // P for M in results.values("M", P=P)})
-        ax.set(xscale="log", xlabel="samples a pattern M/P", title=f"P = {P}", ylim=(-0.03, None))
-        ax.set_xticks(ticks, [str(tick) for tick in ticks])
+            ratio, error, bar = _curve(results, P, T)
+            label = f"T = {T:g}{PHASES[transitions(P / N).phase(T)]}"
+            bars = within(error, bar, high=np.inf)
+            ax.errorbar(ratio, error, bars, **style, ms=4, lw=1.2, capsize=2, label=label)
+        ticks = sorted({M / P for M in results.values("M", P=P)})
+        ax.set(xscale="log", xlabel="samples per pattern M/P", ylim=(-0.03, None))
+        ax.set_title(f"P = {P}", fontsize=10)
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
+        ax.legend(frameon=False, fontsize=7)
     axes[0].set_ylabel("relative error of J")
-    axes[-1].legend(frameon=False, fontsize=8)
+    letter(axes)
     return figure
 
 
 def caption(results: Results) -> str:
     """Say what the figure shows."""
     p = results.rows[0].parameters
-    loads = " and ".join(str(P) for P in results.values("P"))
+    loads = results.values("P")
     temperatures = ", ".join(f"{T:g}" for T in results.values("T"))
-    n_trials = len(results.where(**p))
+    lines = "; ".join(
+        f"T_R = {found.T_R:.3f}, T_M = {found.T_M:.3f} (P = {P})"
+        for P, found in ((P, transitions(P / p["N"])) for P in loads)
+    )
     return (
-        f"Fig. 4. Relative error of the couplings against samples a pattern; the paper's ε is "
-        f"this over N(N−1)/2. N = {p['N']}, P = {loads}, P' = 2P, T = 1/β = {temperatures}; "
-        f"samples after {p['sweeps']} Glauber sweeps, started equally at the patterns for T < 1 "
-        f"and at random above. Published algorithm, β known, P not: γ is the Rayleigh value, and "
-        f"rounds stop at the kink of L̂ or after 2P. Means of {n_trials} trials with standard "
-        f"errors. A kink was found in {results.column('kink_found').mean():.0%} of all fits. "
-        f"Samples keep an overlap above {RETRIEVAL_OVERLAP:g} with a pattern at "
-        f"{_phase_text(results)}."
+        f"Fig. 4. Relative error of the couplings against samples per pattern; the paper's ε is "
+        f"this over N(N−1)/2. N = {p['N']}, P = {' and '.join(map(str, loads))}, P' = 2P, "
+        f"T = 1/β = {temperatures}; samples after {p['sweeps']} Glauber sweeps, started equally "
+        f"at the patterns for T < 1 and at random above. Published algorithm, β known, P not: γ "
+        f"is the Rayleigh value, and rounds stop at the kink of the gains ½ m·J^τ m or after 2P. "
+        f"Means of {results.n_trials()} trials per point with standard errors. A kink was found "
+        f"in {proportion(results.column('kink_found'))} of all fits. Retrieval states are stable "
+        f"below T_R and metastable below T_M, by replica theory: {lines}."
     )
 
 
-def _in_retrieval(results: Results) -> dict[tuple[int, float], bool]:
-    """Say of each P and T whether samples stay near a pattern."""
-    return {
-        (P, T): bool(results.column("sample_overlap", P=P, T=T).mean() > RETRIEVAL_OVERLAP)
+def _points_in(results: Results, phase: Phase) -> list[tuple[int, float]]:
+    """Return the P and T in a phase of the replica-symmetric theory."""
+    N = results.only("N")
+    return [
+        (P, T)
         for P in results.values("P")
         for T in results.values("T", P=P)
+        if transitions(P / N).phase(T) == phase
+    ]
+
+
+def _errors(results: Results, P: int, T: float) -> dict[float, Estimate]:
+    """Return the mean error by M/P."""
+    counts = results.values("M", P=P, T=T)
+    return {M / P: mean(results.column("error", P=P, T=T, M=M)) for M in counts}
+
+
+def _place(point: tuple[int, float]) -> str:
+    return f"P = {point[0]}, T = {point[1]:g}"
+
+
+@judge("fig4.inside")
+def _inside(results: Results) -> Evidence:
+    """Measure the error at most samples in retrieval, and beside it where it is metastable."""
+    last, said = {}, []
+    for point in _points_in(results, "retrieval"):
+        P, T = point
+        errors = _errors(results, P, T)
+        most = max(errors)
+        last[point] = errors[most]
+        found = mean(results.column("recovered", P=P, T=T, M=round(most * P)), 1)
+        said.append(f"{_place(point)}: {errors[most]} at M/P = {most:g}, {found} patterns found")
+    between = {
+        _place(point): errors[max(errors)]
+        for point in _points_in(results, "metastable")
+        for errors in [_errors(results, *point)]
     }
+    text = "; ".join(said) + (f". Where it is metastable: {listed(between)}" if between else "")
+    return Evidence({"all": highest(last), "any": lowest(last)}, text)
 
 
-def _phase_text(results: Results) -> str:
-    phases = _in_retrieval(results)
-    return "; ".join(
-        f"T = {', '.join(f'{T:g}' for p, T in phases if p == P and phases[p, T])} (P = {P})"
-        for P in results.values("P")
+@judge("fig4.outside")
+def _outside(results: Results) -> Evidence:
+    """Measure the smallest error where retrieval states are metastable, and where there is none."""
+    smallest = {
+        phase: {
+            _place(point): lowest(_errors(results, *point)) for point in _points_in(results, phase)
+        }
+        for phase in ("none", "metastable")
+    }
+    found = highest(
+        {
+            (P, T): exact(results.column("recovered", P=P, T=T).max())
+            for P, T in _points_in(results, "none")
+        }
+    )
+    return Evidence(
+        {"unstable": lowest(smallest["none"]), "metastable": lowest(smallest["metastable"])},
+        f"smallest error at any M/P, T > T_M: {listed(smallest['none'])}, with at most {found} "
+        f"patterns of a trial above overlap 0.9; T_R < T < T_M: {listed(smallest['metastable'])}. "
+        "This is a limit of the algorithm at these M, not shown to be one of the data",
     )
 
 
-def _at_most_samples(results: Results, P: int, T: float, name: str) -> NDArray[Any]:
-    """Return a result of the trials with the largest M."""
-    return results.column(name, P=P, T=T, M=max(results.values("M", P=P, T=T)))
-
-
-def claims(results: Results) -> list[Claim]:
-    """Judge the error inside and outside retrieval, and the rule to stop."""
-    phases = _in_retrieval(results)
-    inside = [point for point, retrieval in phases.items() if retrieval]
-    outside = [point for point, retrieval in phases.items() if not retrieval]
-    return [_inside(results, inside), _outside(results, outside), _stopping(results, inside)]
-
-
-def _inside(results: Results, inside: Sequence[tuple[int, float]]) -> Claim:
-    """Judge whether the error goes to zero in retrieval."""
-    said, vanishing = [], 0
-    for P, T in inside:
-        ratio, mean, error = _curve(results, P, T)
-        recovered = _at_most_samples(results, P, T, "recovered").mean()
-        vanishing += bool(mean[-1] < 0.02)
-        said.append(
-            f"P = {P}, T = {T:g}: {mean[-1]:.3f} ± {error[-1]:.3f} at M/P = {ratio[-1]:g}, "
-            f"{recovered:.1f} patterns found (smallest {mean.min():.3f} "
-            f"at M/P = {ratio[np.argmin(mean)]:g})"
-        )
-    return Claim(
-        says="In the retrieval phase the error goes to zero with M.",
-        where="Fig. 4",
-        decided_by="relative error of J at the largest M/P below 0.02 wherever samples keep an "
-        f"overlap above {RETRIEVAL_OVERLAP:g} with a pattern; found: overlap above 0.9",
-        measured="; ".join(said),
-        verdict=grade(vanishing == len(inside), vanishing > 0),
-    )
-
-
-def _outside(results: Results, outside: Sequence[tuple[int, float]]) -> Claim:
-    """Judge whether reconstruction fails everywhere else."""
-    smallest = {(P, T): _curve(results, P, T)[1].min() for P, T in outside}
-    found = max(results.column("recovered", P=P, T=T).max() for P, T in outside)
-    return Claim(
-        says="Outside the retrieval phase there is no perfect reconstruction.",
-        where="Fig. 4 and its discussion",
-        decided_by="relative error of J above 0.5 at every M/P where samples keep no pattern",
-        measured="smallest error "
-        + ", ".join(f"{e:.2f} (P = {P}, T = {T:g})" for (P, T), e in smallest.items())
-        + f"; at most {found} patterns of a trial above overlap 0.9. This is a limit of the "
-        "algorithm at these M, not shown to be one of the data",
-        verdict=grade(min(smallest.values()) > 0.5, min(smallest.values()) > 0.1),
-    )
-
-
-def _stopping(results: Results, inside: Sequence[tuple[int, float]]) -> Claim:
-    """Judge how often the kink gives the number of patterns in retrieval."""
-    shares, measured = [], []
-    for P, T in inside:
-        stops = results.column("n_patterns", P=P, T=T)
-        shares.append(float(np.mean(stops == P)))
-        measured.append(f"{np.sum(stops == P)} of {len(stops)} (P = {P}, T = {T:g})")
-    return Claim(
-        says="The kink tells when to stop, the number of patterns unknown.",
-        where="Fig. 4 and its discussion",
-        decided_by="rounds stop at P in nine fits of ten, all M/P together, at every P and T in "
-        "retrieval",
-        measured=", ".join(measured),
-        verdict=grade(min(shares) >= 0.9, max(shares) >= 0.9),
-    )
+@judge("fig4.stop")
+def _stopping(results: Results) -> Evidence:
+    """Measure how often the kink gives the number of patterns in retrieval."""
+    shares = {
+        (P, T): proportion(results.column("n_patterns", P=P, T=T) == P)
+        for P, T in _points_in(results, "retrieval")
+    }
+    text = ", ".join(f"{share} ({_place(point)})" for point, share in shares.items())
+    return Evidence({"all": lowest(shares), "any": highest(shares)}, text)
 
 
 EXPERIMENT = Experiment(
     name="fig4",
-    title="Error of the couplings against samples a pattern, across the phases",
-    version=1,
+    title="Error of the couplings against samples per pattern, across the phases",
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_inside, _outside, _stopping),
 )

@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from dualtap.experiments.drawing import new_figure
-from dualtap.experiments.experiment import OURS, Claim, Experiment, Outcome, Parameters, Results
+from dualtap.experiments.drawing import letter, new_figure
+from dualtap.experiments.experiment import (
+    Experiment,
+    MissingTrialsError,
+    Outcome,
+    Parameters,
+    Results,
+)
 from dualtap.experiments.fig1 import critical_samples
-from dualtap.experiments.judging import grade
+from dualtap.experiments.judging import Evidence, claims_of, judge, proportion
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
 from dualtap.recovery import DualTAP, HopfieldPatterns
@@ -24,13 +30,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PATTERNS = (1, 5, 20)
 # None at β = 1, where samples are neither: chains forget their start too slowly to tell.
 BETAS = (0.3, 0.4, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0, 3.0)
 RATIOS = (0.05, 0.12, 0.3, 0.8, 2.0, 5.0)
 N_SWEEPS = 200
 METHODS = {
-    "ours": "dualtap, nothing given",
+    "ours": "dualtap, blind",
     "paper": "published, β and P given",
     "kmeans": "k-means, P given",
     "limit": "limit of the data",
@@ -41,14 +46,23 @@ NEAR_LIMIT = 0.1
 NEAR_RIVAL = 0.05
 
 
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
-    """Return temperatures on both sides of β = 1 against samples a spin, at three P."""
-    N, n_trials = (1000, 5) if full else (500, 1)
+def points(
+    full: bool,
+    *,
+    N: Sequence[int] | None = None,
+    P: Sequence[int] = (1, 5, 20),
+    beta: Sequence[float] = BETAS,
+    ratio: Sequence[float] = RATIOS,
+    sweeps: Sequence[int] = (N_SWEEPS,),
+) -> Sequence[tuple[Parameters, int]]:
+    """Return temperatures on both sides of β = 1 against samples per spin, at three P."""
     return [
-        ({"N": N, "P": P, "beta": beta, "M": round(ratio * N), "sweeps": N_SWEEPS}, n_trials)
-        for P in PATTERNS
-        for beta in BETAS
-        for ratio in RATIOS
+        ({"N": n, "P": p, "beta": b, "M": round(r * n), "sweeps": s}, 5 if full else 1)
+        for n in N or ((1000,) if full else (500,))
+        for p in P
+        for b in beta
+        for r in ratio
+        for s in sweeps
     ]
 
 
@@ -112,12 +126,13 @@ def plot(results: Results) -> Figure:
             f"P = {P}", (-0.36, 0.5), xycoords="axes fraction", rotation=90, va="center", size=12
         )
     for ax, title in zip(axes[0], METHODS.values(), strict=True):
-        ax.set_title(title, fontsize=11)
+        ax.set_title(title, fontsize=10)
     for ax in axes[-1]:
-        ax.set_xlabel("samples a spin M/N")
+        ax.set_xlabel("samples per spin M/N")
     # P = 1: both phases are there whatever the sizes.
     for y, text, colour in ((0.75, "samples cluster", "black"), (0.1, "too few samples", "white")):
         axes[0, -1].text(0.06, y, text, transform=axes[0, -1].transAxes, color=colour, size=9)
+    letter(axes)
     figure.colorbar(
         colours, ax=axes, label="mean overlap with the hidden patterns", aspect=40, pad=0.015
     )
@@ -126,7 +141,7 @@ def plot(results: Results) -> Figure:
 
 def _map(ax: Axes, results: Results, name: str, P: int) -> Any:
     """Draw one map with the threshold; return its colours."""
-    n_spins = results.rows[0].parameters["N"]
+    n_spins = results.only("N")
     betas, ratios = results.values("beta"), [M / n_spins for M in results.values("M")]
     x, y = _edges(ratios), _edges(betas)
     ax.set_facecolor("0.85")  # shows where there is no value
@@ -144,6 +159,8 @@ def _map(ax: Axes, results: Results, name: str, P: int) -> Any:
 
 def _edges(centres: Sequence[float]) -> NDArray[np.float64]:
     """Return the edges of cells around centres, in the middle on a logarithmic scale."""
+    if len(centres) < 2:
+        raise MissingTrialsError("a map takes two values of β and two of M")
     log = np.log(centres)
     middle = (log[1:] + log[:-1]) / 2
     ends = 2 * log[[0, -1]] - middle[[0, -1]]
@@ -159,21 +176,16 @@ def caption(results: Results) -> str:
     )
     return (
         "Phases. Overlap with the hidden patterns, matched one to one and averaged over them, of "
-        "dualtap as it is called without any parameter, of the published algorithm that is told β "
-        "and P, and of k-means that is told P (two clusters for P = 1; signs of the best centres "
+        "dualtap with default parameters, of the published algorithm given β "
+        "and P, and of k-means given P (two clusters for P = 1; signs of the best centres "
         f"of 10 runs). N = {p['N']}; samples after {p['sweeps']} Glauber sweeps, started equally "
         "at the patterns for β > 1 and at random below; "
-        f"{len(results.where(**p))} trial(s) a point. Last column, β < 1: the Bayes limit of one "
+        f"trials per point: {results.n_trials()}. Last column, β < 1: the Bayes limit of one "
         "pattern for N → ∞; β > 1: majority of the samples that started at a pattern, grey where "
         f"those of some pattern keep an overlap below {OWN_OVERLAP:g} with it. White line: "
         "M_c = N(1/β−1)², to the left of which, for N → ∞, nobody can recover anything; dotted: "
         f"β = 1. Random signs score {chance}."
     )
-
-
-def claims(results: Results) -> list[Claim]:
-    """Judge our own estimator, blind, against the limit and against those that are told more."""
-    return [_against_limit(results), _against_rivals(results)]
 
 
 def _flat(results: Results, name: str) -> NDArray[np.float64]:
@@ -183,7 +195,7 @@ def _flat(results: Results, name: str) -> NDArray[np.float64]:
 
 def _places(results: Results) -> list[tuple[int, float, float]]:
     """Return P, β and M/N in the same order."""
-    N = results.rows[0].parameters["N"]
+    N = results.only("N")
     return [
         (P, beta, M / N)
         for P in results.values("P")
@@ -197,57 +209,46 @@ def _said(place: tuple[int, float, float]) -> str:
     return f"P = {P}, β = {beta:g}, M/N = {ratio:g}"
 
 
-def _against_limit(results: Results) -> Claim:
-    """Judge whether a blind fit comes near the limit where there are samples enough."""
+@judge("phases.limit")
+def _against_limit(results: Results) -> Evidence:
+    """Compare a blind fit with the limit where there are samples enough."""
     places, limit = _places(results), _flat(results, "limit")
     enough = [beta > 1 or ratio >= 2 * critical_samples(beta, 1) for _, beta, ratio in places]
     # A point without a limit loses nothing: it is not judged.
     judged = np.array(enough) & np.isfinite(limit)
     loss = np.where(judged, np.nan_to_num(limit - _flat(results, "ours")), -np.inf)
-    near = int(np.sum(loss[judged] <= NEAR_LIMIT))
+    near = proportion(loss[judged] <= NEAR_LIMIT)
     worst = int(np.argmax(loss))
-    return Claim(
-        says="A fit that is told nothing recovers the patterns as well as the data allow, "
-        "from twice the critical number of samples on.",
-        where=OURS,
-        decided_by=f"mean overlap at most {NEAR_LIMIT:g} below the limit wherever there is one "
-        "and M ≥ 2 M_c (all M for β > 1)",
-        measured=f"{near} of {judged.sum()} points; largest distance {loss[worst]:.2f} "
-        f"({_said(places[worst])})",
-        verdict=grade(near == judged.sum(), near >= 0.9 * judged.sum()),
+    return Evidence(
+        {"near": near},
+        f"{near} points; largest distance {loss[worst]:.2f} ({_said(places[worst])})",
     )
 
 
-def _against_rivals(results: Results) -> Claim:
-    """Judge whether anyone who is told more finds more."""
+@judge("phases.rivals")
+def _against_rivals(results: Results) -> Evidence:
+    """Compare a blind fit with methods that are given more."""
     places = _places(results)
     # Random signs overlap a little with anything; to return none is not worse than that.
     own = np.maximum(_flat(results, "ours"), _flat(results, "chance"))
     leads = {name: _flat(results, name) - own for name in ("paper", "kmeans")}
     lead = np.maximum(leads["paper"], leads["kmeans"])
     behind = {name: int(np.sum(values > NEAR_RIVAL)) for name, values in leads.items()}
-    not_behind = float(np.mean(lead <= NEAR_RIVAL))
+    not_behind = proportion(lead <= NEAR_RIVAL)
     worst = int(np.argmax(lead))
-    return Claim(
-        says="A fit that is told nothing is at least as accurate as the published "
-        "algorithm told β and P, and as k-means told P.",
-        where=OURS,
-        decided_by=f"mean overlap at most {NEAR_RIVAL:g} below theirs at every point; what random "
-        "signs would score counts as nothing",
-        measured=f"of {len(places)} points behind the published algorithm at {behind['paper']}, "
-        f"behind k-means at {behind['kmeans']}; largest lead of either {lead[worst]:.2f} "
-        f"({_said(places[worst])})",
-        verdict=grade(not_behind == 1, not_behind >= 0.9),
+    return Evidence(
+        {"not_behind": not_behind},
+        f"{not_behind} points; behind the published algorithm at {behind['paper']}, behind k-means "
+        f"at {behind['kmeans']}; largest lead of either {lead[worst]:.2f} ({_said(places[worst])})",
     )
 
 
 EXPERIMENT = Experiment(
     name="phases",
     title="Where patterns are recovered, and where the data allow it",
-    version=1,
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_against_limit, _against_rivals),
 )

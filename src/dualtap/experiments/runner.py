@@ -23,21 +23,21 @@ Finished = tuple[Task, Outcome, float]
 def run(
     experiment: Experiment,
     store: Store,
+    tasks: Sequence[Task],
     *,
-    full: bool = False,
     n_jobs: int = -1,
     dask: str | None = None,
     force: bool = False,
     verbose: bool = False,
 ) -> Results:
-    """Make every trial that the store does not have, and return all rows.
+    """Make those of the trials that the store does not have, and return the rows of all.
 
     Parameters
     ----------
     experiment : Experiment
     store : Store
-    full : bool
-        The paper's sizes and counts, not the quick ones.
+    tasks : sequence of Task
+        From :meth:`Experiment.tasks`.
     n_jobs : int
         Processes; -1 for as many as the machine has cores, 1 for this one alone.
     dask : str, optional
@@ -51,7 +51,6 @@ def run(
     -------
     Results
     """
-    tasks = experiment.tasks(full)
     missing = [task for task in tasks if force or task not in store]
     with (
         progress(experiment.name, len(missing), verbose and bool(missing)) as advance,

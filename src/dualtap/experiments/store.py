@@ -1,7 +1,8 @@
 """Finished trials in a folder: a row each in SQLite, their arrays beside it.
 
 A row is committed when its trial ends, after its arrays are on the disk: whatever kills the
-process, what is there is whole. One process writes.
+process, what is there is whole. One process writes. An archive of earlier trials may stand beside
+the folder; it is only read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import csv
 import io
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,12 +20,13 @@ from typing import Any, Self
 import numpy as np
 
 from dualtap._files import atomic_write, known_suffix
-from dualtap.experiments.experiment import Outcome, Results, Row, Task
+from dualtap.experiments.archive import Archive
+from dualtap.experiments.experiment import Arrays, Outcome, Results, Row, Task
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS trials (
     experiment TEXT NOT NULL,
-    version INTEGER NOT NULL,
+    version TEXT NOT NULL,
     point TEXT NOT NULL,
     trial INTEGER NOT NULL,
     seed INTEGER NOT NULL,
@@ -34,6 +37,7 @@ CREATE TABLE IF NOT EXISTS trials (
     PRIMARY KEY (experiment, version, point, trial)
 )
 """
+_RULES = "CREATE TABLE IF NOT EXISTS rules (name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL)"
 EXPORT_FORMATS = (".csv", ".parquet")
 
 
@@ -44,27 +48,31 @@ class Store:
     ----------
     folder : str or Path
         Made when it is missing.
+    archive : Archive, optional
+        Where trials are looked for that the folder does not have.
 
     Examples
     --------
     >>> import tempfile
     >>> from dualtap.experiments.experiment import Task
     >>> from dualtap.experiments.store import Store
-    >>> task = Task("coin", 1, {"p": 0.5}, 0)
+    >>> task = Task("coin", "c1", {"p": 0.5}, 0)
     >>> with Store(tempfile.mkdtemp()) as store:
     ...     store.add(task, {"heads": 3}, seconds=0.1)
     ...     task in store, store.results([task]).column("heads", p=0.5)
     (True, array([3]))
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, archive: Archive | None = None) -> None:
         self.folder = Path(folder)
+        self.archive = archive
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "trials.sqlite"
         try:
             self._database = sqlite3.connect(path)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute(_TABLE)
+            self._database.execute(_RULES)
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{path} is not a store of trials: {error}") from None
 
@@ -80,7 +88,7 @@ class Store:
         self._database.close()
 
     def __contains__(self, task: Task) -> bool:
-        return self._row(task) is not None
+        return self._find(task) is not None
 
     def add(self, task: Task, outcome: Outcome, seconds: float) -> None:
         """Commit a finished trial; an earlier one of the same task is replaced."""
@@ -105,10 +113,43 @@ class Store:
                 ),
             )
 
-    def results(self, tasks: Iterable[Task]) -> Results:
-        """Return the rows of these tasks, those that are there."""
-        found = ((task, self._row(task)) for task in tasks)
-        return Results([self._rebuild(task, row) for task, row in found if row is not None])
+    def results(self, tasks: Iterable[Task], *, of_any_code: bool = False) -> Results:
+        """Return the rows of these tasks, those that are there.
+
+        Parameters
+        ----------
+        tasks : iterable of Task
+        of_any_code : bool
+            Take archived rows of other versions of the code, too.
+        """
+        found = [self._find(task, of_any_code=of_any_code) for task in tasks]
+        return Results([row for row in found if row is not None])
+
+    def seconds(self, tasks: Sequence[Task]) -> float | None:
+        """Return how long trials will take one after the other, by those made before.
+
+        Trials at the same point count, whatever their version; else all of the experiment with
+        as many spins. None if there are none.
+        """
+        means: dict[str, float | None] = {}
+        for task in tasks:
+            if task.point not in means:
+                means[task.point] = self._mean_seconds(task)
+        expected = [means[task.point] for task in tasks]
+        known = [seconds for seconds in expected if seconds is not None]
+        return sum(known) if len(known) == len(expected) else None
+
+    def fix_rules(self, fingerprints: Mapping[str, str]) -> None:
+        """Note the rules by which trials will be judged; those noted before stay as they were."""
+        with self._database:
+            self._database.executemany(
+                "INSERT OR IGNORE INTO rules VALUES (?, ?)", fingerprints.items()
+            )
+
+    def fixed_rules(self) -> dict[str, str]:
+        """Return the fingerprints of rules noted before the trials, the archive's included."""
+        noted = dict(self._database.execute("SELECT name, fingerprint FROM rules").fetchall())
+        return noted | ({} if self.archive is None else self.archive.rules)
 
     def export(self, tasks: Iterable[Task], path: Path, *, force: bool = False) -> None:
         """Write parameters and results, a line a trial, as ``.csv`` or ``.parquet``."""
@@ -129,18 +170,31 @@ class Store:
             else:
                 _parquet(lines, file)
 
-    def _row(self, task: Task) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self._database.execute(
+    def _find(self, task: Task, *, of_any_code: bool = False) -> Row | None:
+        """Return the row of a task, from the folder or else from the archive."""
+        row = self._database.execute(
             "SELECT seed, results, arrays, seconds, dualtap FROM trials "
             "WHERE experiment = ? AND version = ? AND point = ? AND trial = ?",
             (task.experiment, task.version, task.point, task.index),
         ).fetchone()
-        return row
-
-    def _rebuild(self, task: Task, row: tuple[Any, ...]) -> Row:
+        if row is None:
+            archive = self.archive
+            return None if archive is None else archive.find(task, of_any_code=of_any_code)
         seed, results, arrays, seconds, version = row
-        path = None if arrays is None else self.folder / arrays
-        return Row(task.parameters, task.index, seed, json.loads(results), path, seconds, version)
+        read = None if arrays is None else partial(_arrays, self.folder / arrays)
+        return Row(task.parameters, task.index, seed, json.loads(results), read, seconds, version)
+
+    def _mean_seconds(self, task: Task) -> float | None:
+        query = "SELECT avg(seconds) FROM trials WHERE experiment = ?"
+        same_point = (f"{query} AND point = ?", (task.experiment, task.point))
+        seconds = self._database.execute(*same_point).fetchone()[0]
+        if seconds is None and self.archive is not None:
+            seconds = self.archive.mean_seconds(task)
+        if seconds is None:
+            same_size = f"{query} AND json_extract(point, '$.N') IS ?"
+            given = (task.experiment, task.parameters.get("N"))
+            seconds = self._database.execute(same_size, given).fetchone()[0]
+        return None if seconds is None else float(seconds)
 
     def _write_arrays(self, task: Task, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
         name = Path("arrays", task.experiment, f"{task.key}.npz")
@@ -148,6 +202,11 @@ class Store:
         with atomic_write(self.folder / name, force=True) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         return name.as_posix()
+
+
+def _arrays(path: Path) -> Arrays:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def _plain(value: Any) -> Any:

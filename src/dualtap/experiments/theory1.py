@@ -10,7 +10,14 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dualtap.experiments.drawing import STYLES, new_figure
-from dualtap.experiments.experiment import Claim, Experiment, Outcome, Parameters, Results
+from dualtap.experiments.experiment import (
+    Experiment,
+    MissingTrialsError,
+    Outcome,
+    Parameters,
+    Results,
+)
+from dualtap.experiments.judging import Evidence, claims_of, exact, judge
 from dualtap.theory import two_pattern_log_partition, two_pattern_log_partition_exact
 
 if TYPE_CHECKING:
@@ -19,9 +26,14 @@ if TYPE_CHECKING:
 N_ENUMERATED = 12
 
 
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
+def points(
+    full: bool,
+    *,
+    beta: Sequence[float] = (0.5, 1.0, 1.5, 2.0),
+    N: Sequence[int] = (N_ENUMERATED,),
+) -> Sequence[tuple[Parameters, int]]:
     """Return inverse temperatures; nothing here is random."""
-    return [({"beta": beta, "N": N_ENUMERATED}, 1) for beta in (0.5, 1.0, 1.5, 2.0)]
+    return [({"beta": b, "N": n}, 1) for b in beta for n in N]
 
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
@@ -74,38 +86,36 @@ def caption(results: Results) -> str:
     worst = results.column("largest_difference").max()
     return (
         f"Theory 1. Log-partition function per spin of two patterns with overlap q, β = {betas}. "
-        f"Lines: N → ∞; symbols: all states of N = {N_ENUMERATED} spins enumerated (the "
+        f"Lines: N → ∞; symbols: all states of N = {results.only('N')} spins enumerated (the "
         f"factorised formula for finite N differs from them by at most {worst:.0e}). It is "
         "smallest for orthogonal patterns, so -M log Z drives patterns apart."
     )
 
 
-def claims(results: Results) -> list[Claim]:
-    """Judge the orthogonality of patterns."""
-    convex = bool((results.column("curvature") > -1e-12).all())
+@judge("theory1.orthogonal")
+def _orthogonal(results: Results) -> Evidence:
+    """Measure convexity, the place of the minimum, and the difference from enumeration."""
     worst = results.column("largest_difference").max()
     at_zero = [abs(row.results["minimum_at"]) for row in results if row.parameters["beta"] > 1]
-    holds = convex and max(at_zero) < 1e-9 and worst < 1e-9
-    return [
-        Claim(
-            says="The normalisation of the likelihood, -M log Z, favours orthogonal patterns.",
-            where="main text, two patterns",
-            decided_by="φ(q) convex with its minimum at q = 0; equal to enumeration at N = 12",
-            measured=f"minimum at |q| ≤ {max(at_zero):.0e} for β > 1; flat at log 2 while "
-            f"β(1+|q|) ≤ 1; difference from enumeration {worst:.0e}",
-            verdict="holds" if holds else "does not hold",
-            slip="φ is printed with a minus sign; (1/N) log Z itself is the convex function.",
-        )
-    ]
+    if not at_zero:
+        raise MissingTrialsError("there is no trial at β > 1")
+    return Evidence(
+        {
+            "convex": exact(results.column("curvature").min()),
+            "minimum": exact(max(at_zero)),
+            "enumeration": exact(worst),
+        },
+        f"minimum at |q| ≤ {max(at_zero):.0e} for β > 1; flat at log 2 while β(1+|q|) ≤ 1; "
+        f"difference from enumeration {worst:.0e}",
+    )
 
 
 EXPERIMENT = Experiment(
     name="theory1",
     title="Log-partition function of two patterns",
-    version=1,
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_orthogonal),
 )

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualtap.experiments.drawing import STYLES, new_figure
-from dualtap.experiments.experiment import Claim, Experiment, Outcome, Parameters, Results
+from dualtap.experiments.experiment import (
+    Experiment,
+    MissingTrialsError,
+    Outcome,
+    Parameters,
+    Results,
+)
+from dualtap.experiments.judging import Evidence, claims_of, exact, judge
 from dualtap.theory import metastable_capacity, retrieval_capacity, spin_glass_temperature
 
 if TYPE_CHECKING:
@@ -17,10 +24,10 @@ if TYPE_CHECKING:
 KNOWN = (0.138, 0.051)  # T_M and T_R: Amit, Gutfreund, Sompolinsky, T = 0
 
 
-def points(full: bool) -> Sequence[tuple[Parameters, int]]:
+def points(full: bool, *, T: Sequence[float] | None = None) -> Sequence[tuple[Parameters, int]]:
     """Return temperatures; nothing here is random."""
-    grid = np.linspace(0, 0.99, 100 if full else 34)
-    return [({"T": round(float(T), 4)}, 1) for T in grid]
+    grid = np.linspace(0, 0.99, 100 if full else 34) if T is None else T
+    return [({"T": round(float(t), 4)}, 1) for t in grid]
 
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
@@ -56,38 +63,45 @@ def plot(results: Results) -> Figure:
 
 def caption(results: Results) -> str:
     """Say what the figure shows."""
-    zero = results.where(T=0.0).rows[0].results
+    known = "the values of Amit, Gutfreund and Sompolinsky at T = 0, 0.138 and 0.051"
+    if results.where(T=0.0):
+        zero = _at_zero(results)
+        known += f"; computed here: {zero['metastable']:.4f} and {zero['retrieval']:.4f}"
     return (
         "Theory 3. Phase diagram of the Hopfield model, replica symmetric. T_g = 1+√α; T_M: "
-        "retrieval states appear; T_R: they have the lowest free energy. Symbols: the values of "
-        f"Amit, Gutfreund and Sompolinsky at T = 0, 0.138 and 0.051; computed here: "
-        f"{zero['metastable']:.4f} and {zero['retrieval']:.4f}. {len(results)} temperatures."
+        f"retrieval states appear; T_R: they have the lowest free energy. Symbols: {known}. "
+        f"{len(results)} temperatures."
     )
 
 
-def claims(results: Results) -> list[Claim]:
-    """Judge the phase lines against known points."""
-    zero = results.where(T=0.0).rows[0].results
-    close = abs(zero["metastable"] - 0.138) < 5e-4 and abs(zero["retrieval"] - 0.0515) < 5e-4
-    return [
-        Claim(
-            says="Retrieval states exist up to α = 0.138 at T = 0, and are stable up to 0.051.",
-            where="phase lines drawn in Fig. 8",
-            decided_by="replica-symmetric equations solved along the retrieval branch",
-            measured=f"{zero['metastable']:.4f} and {zero['retrieval']:.4f} (the literature "
-            "truncates the second to 0.051)",
-            verdict="holds" if close else "does not hold",
-        )
-    ]
+@judge("theory3.capacity")
+def _capacity(results: Results) -> Evidence:
+    """Measure the loads at T = 0 against the known ones."""
+    zero = _at_zero(results)
+    return Evidence(
+        {
+            "metastable": exact(abs(zero["metastable"] - 0.138)),
+            "retrieval": exact(abs(zero["retrieval"] - 0.0515)),
+        },
+        f"{zero['metastable']:.4f} and {zero['retrieval']:.4f} (the literature truncates the "
+        "second to 0.051)",
+    )
+
+
+def _at_zero(results: Results) -> Outcome:
+    """Return the loads at T = 0."""
+    rows = results.where(T=0.0).rows
+    if not rows:
+        raise MissingTrialsError("there is no trial with T = 0")
+    return rows[0].results
 
 
 EXPERIMENT = Experiment(
     name="theory3",
     title="Phase diagram of the Hopfield model",
-    version=1,
     trial=trial,
     points=points,
     plot=plot,
     caption=caption,
-    claims=claims,
+    claims=claims_of(_capacity),
 )
