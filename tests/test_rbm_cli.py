@@ -245,10 +245,21 @@ def test_ctrl_c_before_the_first_update(run, small, monkeypatch):
 
 
 COMMAND = """
+import time
+
 from dualtap import cli
 from dualtap.rbm import estimator
 
-estimator._CHECKPOINT_SECONDS = -1  # a sign of life at every look
+estimator._CHECKPOINT_SECONDS = -1  # a sign of life at every look,
+write = estimator.HopfieldRBM.write
+
+
+def slowly(self, *args, **kwargs):
+    write(self, *args, **kwargs)
+    time.sleep(1)  # and time to interrupt it, however busy the machine is
+
+
+estimator.HopfieldRBM.write = slowly
 cli.main()
 """
 

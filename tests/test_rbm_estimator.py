@@ -776,3 +776,57 @@ def test_pickle_round_trip(small, tmp_path):
     np.testing.assert_array_equal(
         back.partial_fit(X).components_, clone(model).fit(X).partial_fit(X).components_
     )
+
+
+# --- initial weights ----------------------------------------------------------------------------
+
+
+def test_learning_starts_at_the_weights_that_are_given():
+    teacher, X = data()
+    init = np.sqrt(2.0 / 300) * teacher.patterns
+    seen = []
+    short(look_every=7).fit(X, init=init, callbacks=[lambda rbm: seen.append(rbm.components_)])
+    np.testing.assert_array_equal(seen[0][:3], init.astype(np.float32))
+    usual = []
+    short(look_every=7).fit(X, callbacks=[lambda rbm: usual.append(rbm.components_)])
+    np.testing.assert_array_equal(seen[0][3:], usual[0][3:])  # the other units start as ever
+    assert not np.allclose(seen[0][:3], usual[0][:3])
+
+
+def test_patterns_that_learning_starts_near_are_kept():
+    """From random weights units end as mixtures; started near the patterns, they stay there."""
+    teacher, X = data(n_patterns=8, n_samples=400)
+    flips = np.where(np.random.default_rng(0).random((8, 300)) < 0.1, -1, 1)
+    init = np.sqrt(2.0 / 300) * teacher.patterns * flips
+    options = {"n_hidden": 10, "max_updates": 200}
+    near, random = (short(**options).fit(X, init=start) for start in (init, None))
+    overlap = {
+        name: metrics.match(np.sign(rbm.components_), teacher.patterns).overlaps.min()
+        for name, rbm in (("near", near), ("random", random))
+    }
+    assert overlap["near"] > 0.95
+    assert overlap["random"] < 0.85
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        (
+            np.zeros((5, 300)),
+            "init has shape \\(5, 300\\); it needs at most n_hidden=4 rows",
+        ),
+        (np.zeros((4, 299)), "init has shape \\(4, 299\\)"),
+        (np.zeros(300), r"init has shape \(300,\)"),
+        (np.full((1, 300), np.nan), "init contains NaN"),
+    ],
+)
+def test_initial_weights_must_fit(init, message):
+    with pytest.raises(ValueError, match=message):
+        short().fit(data()[1], init=init)
+
+
+def test_a_resumed_run_has_weights_of_its_own(tmp_path):
+    _, X = data()
+    short().fit(X, checkpoint=tmp_path / "run.npz")
+    with pytest.raises(ValueError, match="give either init or resume_from"):
+        short().fit(X, init=np.zeros((1, 300)), resume_from=tmp_path / "run.npz")

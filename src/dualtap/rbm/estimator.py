@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dualtap._files import check_free, stored_parameters
+from dualtap._files import stored_parameters
 from dualtap._namespace import origin
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
@@ -23,13 +24,14 @@ from dualtap._threads import one_blas_thread
 from dualtap._validation import validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.learned import LearnedRBM
-from dualtap.rbm.model import PRIORS, Hidden
+from dualtap.rbm.model import PRIORS, FloatArray, Hidden
 from dualtap.rbm.pcd import Ascent, Estimate
 from dualtap.rbm.run import (
     Run,
-    fingerprint,
+    check_checkpoint,
+    checked_init,
     largest_second_moment,
-    read_run,
+    resumed_run,
     start_run,
     train,
 )
@@ -200,6 +202,7 @@ class HopfieldRBM(LearnedRBM):
         X: Any,
         y: None = None,
         *,
+        init: ArrayLike | None = None,
         teacher: HopfieldModel | None = None,
         callbacks: Iterable[Callback] = (),
         checkpoint: str | Path | None = None,
@@ -216,6 +219,9 @@ class HopfieldRBM(LearnedRBM):
             weights, chains and gradients are on its device, samples and random numbers come
             from the host. What is learned is given as arrays of NumPy in any case.
         y : ignored
+        init : array-like of shape (n_given, n_spins), optional
+            Initial weights of the first hidden units, for instance ``np.sqrt(beta / n_spins) *
+            patterns``; those of the others are random and small. Not with ``resume_from``.
         teacher : HopfieldModel, optional
             The model that made the samples. Its couplings are compared with those learned, in
             ``history_.error`` and on the progress bar; training never sees it. Ignored for ±1
@@ -241,8 +247,13 @@ class HopfieldRBM(LearnedRBM):
             raise ValueError(f"the teacher has {teacher.n_spins} spins, X has {spins.n_spins}")
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
-            _check_checkpoint(path, None if resume_from is None else Path(resume_from))
-        run = self._start(spins) if resume_from is None else self._resumed(spins, Path(resume_from))
+            check_checkpoint(path, None if resume_from is None else Path(resume_from))
+        if resume_from is None:
+            run = self._start(spins, checked_init(init, self.n_hidden, spins.n_spins))
+        elif init is None:
+            run = resumed_run(Path(resume_from), spins, stored_parameters(self), _FREE_TO_CHANGE)
+        else:
+            raise ValueError("init is where a new run starts: give either init or resume_from")
         run = run.moved(origin(X))
         self._keep(run)
         try:
@@ -319,7 +330,7 @@ class HopfieldRBM(LearnedRBM):
                     self.write(path, force=True)
                     written = time.monotonic()
 
-    def _start(self, X: Spins) -> Run:
+    def _start(self, X: Spins, init: FloatArray | None = None) -> Run:
         if self.centering and not self.fields:
             raise ValueError("centering=True needs fields=True: it moves weight into the fields")
         rng = as_generator(self.random_state)
@@ -331,6 +342,7 @@ class HopfieldRBM(LearnedRBM):
             self.batch_size,
             self._rates(X, rng),
             seed,
+            init,
         )
 
     def _continued(self) -> Run:
@@ -362,22 +374,6 @@ class HopfieldRBM(LearnedRBM):
             centering=self.centering,
         )
 
-    def _resumed(self, X: Spins, path: Path) -> Run:
-        """Read a run and check that it is one of these data and parameters."""
-        run, parameters, _ = read_run(path)
-        mine = stored_parameters(self)
-        for name in sorted(set(mine) - _FREE_TO_CHANGE):
-            if parameters.get(name) != mine[name]:
-                raise ValueError(
-                    f"{path} was trained with {name}={parameters.get(name)!r}, not {mine[name]!r}; "
-                    "a run goes on with the parameters it began with"
-                )
-        if run.data != fingerprint(X):
-            raise ValueError(
-                f"{path} was trained on other data ({run.data}) than these ({fingerprint(X)})"
-            )
-        return replace(run, stop_reason="")
-
     def _warn(self) -> None:
         """Say so when training ended for a reason the user should act on."""
         if self.stop_reason_ == "diverged":
@@ -394,14 +390,3 @@ class HopfieldRBM(LearnedRBM):
         else:
             return
         warnings.warn(advice, ConvergenceWarning, stacklevel=4)  # past scikit-learn's wrapper
-
-
-def _check_checkpoint(path: Path, resume_from: Path | None) -> None:
-    """Raise unless the file can be written without the loss of another run."""
-    again = resume_from is not None and resume_from.resolve() == path.resolve()
-    check_free(path, force=True, formats=(".npz",))
-    if path.exists() and not again:
-        raise FileExistsError(
-            f"the checkpoint {str(path)!r} exists: go on from it with resume_from (--resume), or "
-            "remove it"
-        )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualtap._chains import LANES, UNITS, enough_threads, padded, seeded_generators
 from dualtap._namespace import Array, is_foreign, like, namespace
-from dualtap.rbm.model import RBM
+from dualtap.rbm.model import RBM, checked_prior
 
 
 class Chains(NamedTuple):
@@ -83,7 +83,7 @@ def advance(
             padded(model.fields[None], 1)[0],
             generators,
             n_steps,
-            model.prior.name == "binary",
+            checked_prior(model.prior) == "binary",
         )
     return Chains(np.ascontiguousarray(spins[:n_chains, :n_spins]), generators[:n_chains])
 
@@ -92,10 +92,11 @@ def _advance_foreign(model: RBM, chains: Chains, n_steps: int, held: Array | Non
     """Do the same with the functions of another namespace, and the same random numbers."""
     xp = namespace(chains.spins)
     spins, generators = chains.spins, chains.generators[: chains.spins.shape[0]].copy()
+    gaussian = checked_prior(model.prior) == "gaussian"
     for _ in range(n_steps):
         x = model.inputs(spins)
         for_hidden, for_visible = (like(x, noise) for noise in _noise(model, generators))
-        hidden = x + for_hidden if model.prior.name == "gaussian" else _signs(x, for_hidden)
+        hidden = x + for_hidden if gaussian else _signs(x, for_hidden)
         spins = _signs(model.visible_fields(hidden), for_visible)
         if held is not None:
             spins = xp.where(held != 0, held, spins)
@@ -112,7 +113,7 @@ def _noise(
     hidden = np.empty((n_chains, -(-model.n_hidden // UNITS) * UNITS), dtype=np.float32)
     visible = padded(np.empty((0, model.n_spins)), n_chains)
     with enough_threads(visible.size):
-        gibbs_noise(hidden, visible, generators, model.prior.name == "binary")
+        gibbs_noise(hidden, visible, generators, checked_prior(model.prior) == "binary")
     return hidden[:, : model.n_hidden], visible[:, : model.n_spins]
 
 

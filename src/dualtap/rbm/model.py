@@ -106,6 +106,23 @@ class BinaryPrior:
 PRIORS: dict[Hidden, Prior] = {"gaussian": GaussianPrior(), "binary": BinaryPrior()}
 
 
+def checked_prior(prior: Prior) -> Hidden:
+    """Return the name of a prior whose formulas are known; raise for any other.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.model import BinaryPrior, checked_prior
+    >>> checked_prior(BinaryPrior())
+    'binary'
+    """
+    if prior.name not in PRIORS:
+        raise ValueError(
+            f"unknown hidden prior {prior.name!r}: chains and pseudo-likelihoods are implemented "
+            f"for {' and '.join(map(repr, PRIORS))}"
+        )
+    return prior.name
+
+
 @dataclass(frozen=True)
 class RBM:
     r"""An RBM with given parameters. Spins are ±1; 0 marks an entry without a value.
@@ -199,7 +216,7 @@ class RBM:
         """
         s = s.astype(self.weights.dtype, copy=False)
         W, x = self.weights, self.inputs(s)
-        if self.prior.name == "gaussian":
+        if checked_prior(self.prior) == "gaussian":
             gaussian: FloatArray = s * (x @ W + self.fields) - np.square(W).sum(axis=0)
             return gaussian
         aligned: FloatArray = s * self.fields

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
 
 from dualtap._chains import LANES, seeded_generators
-from dualtap._files import atomic_write, known_suffix, read_arrays
+from dualtap._files import atomic_write, check_free, known_suffix, read_arrays
 from dualtap._namespace import Array
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
@@ -137,16 +138,20 @@ def start_run(
     batch_size: int,
     rates: tuple[float, float],
     seed: int,
+    init: NDArray[np.floating[Any]] | None = None,
 ) -> Run:
     """Return a run before its first update: small random weights, random chains.
 
-    Visible fields, when they are learned, start where they explain the means of the data.
+    Visible fields, when they are learned, start where they explain the means of the data. The
+    first hidden units have the weights ``init``, if it is given.
     """
     spins = _spins(X)
     n_spins = spins.n_spins
     rng = np.random.default_rng(seed)
     scale = FIRST_SINGULAR_VALUE / np.sqrt(n_spins)
     weights = (scale * rng.standard_normal((n_hidden, n_spins))).astype(np.float32)
+    if init is not None:
+        weights[: len(init)] = init
     first_fields = np.zeros(n_spins, dtype=np.float32)
     if rates[1] > 0:
         first_fields[:] = _mean_fields(spins)
@@ -158,6 +163,28 @@ def start_run(
         imputing=seeded_generators(batch_size, rng),
     )
     return Run(state, LearningCurve.empty(n_hidden), 0, seed, *rates, data=fingerprint(X))
+
+
+def checked_init(init: ArrayLike | None, n_hidden: int, n_spins: int) -> NDArray[np.float32] | None:
+    """Return initial weights that fit the hidden units and the spins, None for none.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.run import checked_init
+    >>> checked_init([[0.5, -0.5]], n_hidden=3, n_spins=2)
+    array([[ 0.5, -0.5]], dtype=float32)
+    """
+    if init is None:
+        return None
+    weights: NDArray[np.float32] = check_array(
+        init, dtype=np.float32, ensure_2d=False, input_name="init"
+    )
+    if weights.ndim != 2 or len(weights) > n_hidden or weights.shape[1] != n_spins:
+        raise ValueError(
+            f"init has shape {weights.shape}; it needs at most n_hidden={n_hidden} rows and "
+            f"{n_spins} columns, one for each spin"
+        )
+    return weights
 
 
 def batches(n_samples: int, batch_size: int, seed: int, first: int) -> Iterator[NDArray[np.int64]]:
@@ -290,6 +317,33 @@ def read_run(path: Path) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
         return _rebuild(contents)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is incomplete or damaged: {error}") from None
+
+
+def resumed_run(path: Path, X: Samples, parameters: dict[str, Any], may_differ: Set[str]) -> Run:
+    """Read a run and check that it is one of these data and parameters, to go on with."""
+    run, stored, _ = read_run(path)
+    for name in sorted(parameters.keys() - may_differ):
+        if stored.get(name) != parameters[name]:
+            raise ValueError(
+                f"{path} was trained with {name}={stored.get(name)!r}, not {parameters[name]!r}; "
+                "a run goes on with the parameters it began with"
+            )
+    if run.data != fingerprint(X):
+        raise ValueError(
+            f"{path} was trained on other data ({run.data}) than these ({fingerprint(X)})"
+        )
+    return replace(run, stop_reason="")
+
+
+def check_checkpoint(path: Path, resume_from: Path | None) -> None:
+    """Raise unless the file can be written without the loss of another run."""
+    again = resume_from is not None and resume_from.resolve() == path.resolve()
+    check_free(path, force=True, formats=(".npz",))
+    if path.exists() and not again:
+        raise FileExistsError(
+            f"the checkpoint {str(path)!r} exists: go on from it with resume_from (--resume), or "
+            "remove it"
+        )
 
 
 def _rebuild(
