@@ -67,7 +67,10 @@ def parallel_map(
     [1, 2, 3]
     """
     todo = list(tasks)
-    n_workers = min(n_threads() if workers is None else workers, len(todo))
+    n_now = n_threads()
+    n_workers = min(n_now if workers is None else workers, len(todo))
+    if n_now == n_workers == 1:  # setting the number takes longer than a small task
+        return [function(task) for task in todo]
     with one_blas_thread():
         if n_workers <= 1:
             return [function(task) for task in todo]

@@ -136,15 +136,22 @@ def filled(
     >>> filled(np.array([[1, 1, -1, 0]]), zeta, g).round(2)
     array([[ 1.  ,  1.  , -1.  , -0.91]], dtype=float32)
     """
-    missing = S == 0
+    from dualtap._kernels.fields import relax
+
+    seen = S != 0
     start = np.float32(0) if means is None else means.astype(np.float32)
-    result: NDArray[np.float32] = np.where(missing, start, S).astype(np.float32)
-    repulsive = (np.maximum(-strengths, 0) / S.shape[1]).astype(np.float32)
-    kappa = (missing.astype(np.float32) @ np.square(patterns).T) @ repulsive
-    step = 1 / (1 + kappa[:, None])
+    result: NDArray[np.float32] = np.where(seen, S, start).astype(np.float32)
+    squares, step = np.square(patterns), np.ones(len(S), np.float32)
+    scale = (strengths / S.shape[1]).astype(np.float32)
+    if (scale < 0).any():
+        kappa = ((~seen).astype(np.float32) @ squares.T) @ np.maximum(-scale, 0)
+        step = 1 / (1 + kappa)
+    own, b = scale @ squares, np.zeros(S.shape[1], np.float32)
+    if fields is not None:
+        b = fields.astype(np.float32)
     for _ in range(_FILL_STEPS):
-        t = np.tanh(local_fields(result, patterns, strengths, fields))
-        np.copyto(result, result + step * (t - result), where=missing)
+        f = (result @ patterns.T * scale) @ patterns
+        relax(seen.view(np.int8), f, own, b, step, result)
     return result
 
 

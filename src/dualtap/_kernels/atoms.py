@@ -22,25 +22,17 @@ def best_supports(
     """
     n_rows, N = Y.shape
     z = np.empty(N)
-    along = np.empty(N)
     for k in range(n_rows):
         order = np.argsort(-np.abs(Y[k]) / w)
+        field, shared, turned = np.zeros(N), np.zeros(N), np.zeros(N)
         slope = variance = weight = own = mixed = 0.0
         best, size = -np.inf, 0
-        along[:] = 0.0
         for n in range(N):
             i = order[n]
             z[n] = 1.0 if Y[k, i] >= 0 else -1.0
-            field = shared = turned = 0.0
-            for m in range(n):
-                j = order[m]
-                field += G[i, j] * z[m]
-                c = C[i, j] * z[m]
-                shared += c
-                turned += w[j] * c
-            slope += z[n] * field
-            variance += 2 * z[n] * shared + C[i, i]
-            mixed += z[n] * turned + w[i] * (z[n] * shared + C[i, i])
+            slope += z[n] * field[i]
+            variance += 2 * z[n] * shared[i] + C[i, i]
+            mixed += z[n] * turned[i] + w[i] * (z[n] * shared[i] + C[i, i])
             weight += w[i]
             own += w[i] * C[i, i]
             curvature = weight * variance - 2 * mixed + own
@@ -48,6 +40,18 @@ def best_supports(
                 gain = slope * slope / (2 * curvature) - costs[n]
                 if gain > best:
                     best, size = gain, n + 1
+            _add_entry(G[i], C[i], z[n], w[i], field, shared, turned)
         Z[k] = 0.0
         for n in range(size):
             Z[k, order[n]] = z[n]
+
+
+@njit(error_model="numpy")
+def _add_entry(
+    g: Array, c: Array, z: float, w: float, field: Array, shared: Array, turned: Array
+) -> None:
+    """Add what an entry contributes to the sums of all others, along rows of the matrices."""
+    for j in range(g.shape[0]):
+        field[j] += g[j] * z
+        shared[j] += c[j] * z
+        turned[j] += w * (c[j] * z)

@@ -7,6 +7,8 @@ them as ``calibration.NAME``. Numbers that only bound work or rounding are besid
 
 JUDGED_ENTRIES = 2**20
 """Entries of the samples by which models are compared (``benchmarks recovery``: time)."""
+REFINED_ENTRIES = 2**25
+"""Entries by which bits are set (``benchmarks general``: one strong pattern, M=20,000)."""
 CURVATURE_ENTRIES = 2**15
 """Entries, at least, from which second derivatives come (``benchmarks real``: time)."""
 LARGEST_FIELD = 10.0

@@ -1,9 +1,9 @@
 """How sure every bit of the patterns is: a stage of its own, after the search.
 
 Where spins respond linearly to ±1 patterns, TAP equations for all of them and exact draws of the
-bits of each site. In a Hopfield model, one strength for all patterns, draws of coefficients and
-bits from its posterior. In any other model each entry given all others: by how much the samples are
-likelier than with the entry turned, divided by how often the pseudo-likelihood counts that.
+bits of each site. For any other attractive patterns without zeros, draws of coefficients and bits
+from their posterior. In any other model each entry given all others: by how much
+likelier a spin is given the others than with its entry turned.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State, bit_derivatives
+from dualtap.recovery.moves import State, of_sites
 from dualtap.recovery.posterior import strong_field_posterior
 from dualtap.recovery.weak_field import WeakFieldPosterior
 from dualtap.spins.blocks import F32, Blocks
@@ -49,13 +49,12 @@ def magnetizations(
         m = state.m if state.m is not None else posterior.means(fit.Z)
         drawn = posterior.drawn(m, rng)
         return drawn.m, drawn.Z
-    if fit.parameters.tied and (fit.Z != 0).all():
-        drawn = strong_field_posterior(
-            blocks, fit.Z, float(fit.g[0]), fit.b.astype(np.float32), rng
-        )
+    if (fit.Z != 0).all() and fit.g.min() > 0:
+        b = fit.b.astype(np.float32)
+        drawn = strong_field_posterior(blocks, fit.Z, fit.g, b, rng)
         return drawn.m, drawn.Z
-    A, c = bit_derivatives(judge, fit)
-    odds = 2 * (fit.Z * A + c) / state.rho[:, None]
+    sites = of_sites(judge, fit)
+    odds = 2 * (fit.Z * sites.A + sites.c)
     return (fit.Z * np.tanh(np.maximum(odds, 0) / 2)).astype(np.float32), fit.Z
 
 

@@ -19,6 +19,7 @@ from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.nearest import nearest_patterns
 from dualtap.recovery.path import path_over_patterns
 from dualtap.recovery.reasons import reason
+from dualtap.recovery.steps import Info, steps
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
@@ -42,8 +43,9 @@ class HopfieldPatterns(LearnedPatterns):
         P. When not given: as many as the data show, possibly none. Fewer are returned
         only if the data have fewer independent directions.
     random_state : int, RandomState, Generator or None
+        For draws from the posterior; the number of patterns does not depend on it.
     verbose : bool
-        Show a progress bar, on a terminal or in a notebook.
+        Show the steps of the search as they come, on a terminal or in a notebook.
 
     Attributes
     ----------
@@ -115,8 +117,10 @@ class HopfieldPatterns(LearnedPatterns):
 
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover the patterns and order them by the number of samples nearest to them."""
-        with progress("patterns", None, bool(self.verbose)):
-            found = recover(spins, where, rng, self.n_patterns)
+        with progress("patterns", None, bool(self.verbose)) as advance:
+            found = recover(
+                spins, where, rng, self.n_patterns, lambda info: advance(1, info.in_words())
+            )
         nearest, tied = nearest_patterns(spins, found.patterns)
         order, sign = nearest.canonical(len(found.patterns))
         self.patterns_ = (found.patterns[order] * sign[order][:, None]).astype(np.int8)
@@ -150,7 +154,11 @@ class Recovered:
 
 
 def recover(
-    spins: Spins, where: Any, rng: np.random.Generator, n_patterns: int | None
+    spins: Spins,
+    where: Any,
+    rng: np.random.Generator,
+    n_patterns: int | None,
+    watch: Callable[[Info], None] = lambda info: None,
 ) -> Recovered:
     """Recover the patterns behind samples.
 
@@ -162,6 +170,8 @@ def recover(
     rng : Generator
     n_patterns : int or None
         Their number, if known.
+    watch : callable
+        Called with every step of the search.
 
     Examples
     --------
@@ -172,7 +182,7 @@ def recover(
     >>> recover(as_spins(X), None, np.random.default_rng(0), None).strengths.round(1)
     array([2., 2., 2.])
     """
-    found = loop.recover(spins, where, rng, n_patterns)
+    found = loop.recover(spins, where, rng, n_patterns, watch)
     fit = found.state.fit
     search = found.search
     return Recovered(
@@ -184,6 +194,6 @@ def recover(
         objective=found.state.objective,
         spectrum=search.whole.relative(),
         reason=reason(len(fit.Z), n_patterns, search.n_left, search.largest, *spins.shape),
-        trace=list(loop.steps(search)),
+        trace=list(steps(search)),
         path=partial(path_over_patterns, search.judge, found.state) if len(fit.Z) else None,
     )

@@ -61,14 +61,26 @@ class Curvature(NamedTuple):
         return result
 
 
-class Common(NamedTuple):
-    """The same for patterns of one strength, without fields."""
+class OneStrength:
+    """Some of the samples, as the strength that patterns have in common sees them.
 
-    L: float
-    slope: float
-    curvature: float
-    residual: F64
-    variance: F64
+    Parameters
+    ----------
+    x : array of shape (n_entries,)
+        Fields that patterns of strength 1 put on the spins, times the spins; 0 for a missing one.
+    weight : float
+        Samples that a row stands for.
+    """
+
+    def __init__(self, x: F32, weight: float) -> None:
+        self.x, self.weight = x, weight
+
+    def derivatives(self, beta: float) -> tuple[float, float]:
+        """Return dL/dβ and -d²L/dβ² of all samples, without fields."""
+        from dualtap._kernels.fields import along_one_strength
+
+        slope, curvature = along_one_strength(self.x, np.float32(beta))
+        return self.weight * slope, self.weight * curvature
 
 
 class Judge:
@@ -78,6 +90,8 @@ class Judge:
     ----------
     spins : Spins
         Without empty rows.
+    n_entries : int, optional
+        Entries to look at, at most; as many as the search needs when not given.
 
     Attributes
     ----------
@@ -102,9 +116,10 @@ class Judge:
     -0.6931
     """
 
-    def __init__(self, spins: Spins) -> None:
-        n_rows = max(calibration.JUDGED_ENTRIES // spins.n_spins, _FEWEST_ROWS)
-        self.rows = spins.some(n_rows).values
+    def __init__(self, spins: Spins, n_entries: int | None = None) -> None:
+        n_rows = (n_entries or calibration.JUDGED_ENTRIES) // spins.n_spins
+        n_rows = max(n_rows, _FEWEST_ROWS)
+        self.rows = np.ascontiguousarray(spins.some(n_rows).values)
         self.n_samples, self.n_spins = spins.shape
         self.weight = self.n_samples / len(self.rows)
         total = self.rows.sum(axis=0, dtype=np.float64)
@@ -115,6 +130,10 @@ class Judge:
         self.mean = total / (self.n_observed + 1)
         self.n_entries = self.weight * float(self.n_observed.sum())
         self.n_seen = 0
+        self._patterns = np.empty((0, self.n_spins), np.float32)
+        self._overlaps = np.empty((len(self.rows), 0), np.float32)
+        self._known: set[int] = set()  # first rows of the blocks whose overlaps are there
+        self._memory = np.empty((2, self._step, self.n_spins), np.float32)
         self._filled: F32 | None = None
         if not spins.complete:
             mean = self.mean.astype(np.float32)
@@ -125,103 +144,158 @@ class Judge:
         result: F64 = Z * (self.mean @ Z.T / self.n_spins)[:, None]
         return result
 
-    def fill(self, Z: F32, g: F64, b: F64) -> None:
-        """Take missing spins at their means given the others, by a few steps of mean field."""
+    def fill(self, Z: F32, g: F64, b: F64, most: int | None = None) -> None:
+        """Take missing spins at their means given the others, by a few steps of mean field.
+
+        Parameters
+        ----------
+        Z, g, b : arrays
+        most : int, optional
+            As in :meth:`blocks`.
+        """
         if self._filled is None:
             return
-        step = self._step
-        for k in range(0, len(self.rows), step):
-            self._filled[k : k + step] = filled(self.rows[k : k + step], Z, g, b, self.mean)
+        for rows in self.blocks(most):
+            self._filled[rows] = filled(self.rows[rows], Z, g, b, self.mean)
+            self._known.discard(rows.start)
 
     @property
     def _step(self) -> int:
-        return max(1, _CHUNK // self.n_spins)
+        return min(max(1, _CHUNK // self.n_spins), len(self.rows))
 
-    def chunks(self, most: int | None = None) -> Iterator[tuple[F32, F32 | None]]:
-        """Yield blocks of rows, missing spins filled in, and which were seen (None: all).
+    def blocks(self, most: int | None = None) -> list[slice]:
+        """Return blocks of rows that are looked at together.
 
         Parameters
         ----------
         most : int, optional
-            Yield evenly spread blocks of about so many entries.
+            Return evenly spread blocks of about so many entries.
         """
-        step = self._step
-        n_chunks = -(-len(self.rows) // step)
+        step, n = self._step, len(self.rows)
         every = 1 if most is None else max(1, self.rows.size // max(most, step * self.n_spins))
-        for k in range(0, n_chunks, every):
-            rows = slice(k * step, (k + 1) * step)
-            if self._filled is None:
-                yield self.rows[rows].astype(np.float32), None
-            else:
-                yield self._filled[rows], np.abs(self.rows[rows]).astype(np.float32)
+        return [slice(k, min(k + step, n)) for k in range(0, n, every * step)]
+
+    def _spread(self, every: int) -> list[NDArray[np.int64]]:
+        """Return one of so many rows of each block, as many together as a block has."""
+        some = np.concatenate([np.arange(r.start, r.stop, every) for r in self.blocks()])
+        return [some[k : k + self._step] for k in range(0, len(some), self._step)]
+
+    def samples(self, rows: slice) -> F32:
+        """Return some of the rows, missing spins filled in."""
+        return self.rows[rows].astype(np.float32) if self._filled is None else self._filled[rows]
 
     def null_fields(self) -> F64:
         """Return the fields that explain the mean of every spin."""
         result: F64 = np.arctanh(self.mean)
         return result
 
+    def _overlaps_with(self, Z: F32, blocks: list[slice]) -> F32:
+        """Return the products of rows with patterns, which are kept until either changes."""
+        if not np.array_equal(self._patterns, Z):
+            self._patterns, self._known = Z.copy(), set()
+            self._overlaps = np.empty((len(self.rows), len(Z)), np.float32)
+        for rows in blocks:
+            if rows.start not in self._known:
+                np.dot(self.samples(rows), Z.T, out=self._overlaps[rows])
+                self._known.add(rows.start)
+        return self._overlaps
+
     def statistics(self, Z: F32, g: F64, b: F64) -> Statistics:
         """Return what a pass over the rows says of patterns, strengths and fields."""
+        from dualtap._kernels.fields import statistics_of
+
         P, N = Z.shape
-        L, residual, variance = 0.0, np.zeros(N), np.zeros(N)
-        slope = np.zeros(P)
-        for S, seen in self.chunks():
-            features = Features(S, Z)
-            part, T = log_likelihood(S, features.fields(g, b), seen)
-            L += part
-            R, W = _residuals(S, T, seen)
-            residual += R.sum(axis=0)
-            variance += W.sum(axis=0)
-            if P:
-                slope += features.slope(R)
-        w = self.weight
-        return Statistics(w * L, w * residual, w * variance, w * slope)
+        blocks, sites = self.blocks(), _Sites(Z, g, b)
+        overlaps = self._overlaps_with(Z, blocks)
+        L, slope, sums = 0.0, np.zeros(P), np.zeros((3, len(sites.own)))
+        for rows in blocks:
+            R = sites.fields(overlaps[rows], self._memory[0])
+            L += statistics_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, sums)
+            slope += np.einsum("ap,ap->p", overlaps[rows], R @ Z.T, dtype=np.float64)
+        residual, variance, turned = self.weight * sums.reshape(3, -1, N).sum(axis=1)
+        slope = (self.weight * slope - turned @ np.square(Z).T) / N
+        return Statistics(self.weight * L, residual, variance, slope)
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
         """Return L alone."""
-        total = 0.0
-        for S, seen in self.chunks():
-            total += log_likelihood(S, Features(S, Z).fields(g, b), seen)[0]
+        from dualtap._kernels.fields import log_likelihood_of
+
+        blocks, sites, total = self.blocks(), _Sites(Z, g, b), 0.0
+        overlaps = self._overlaps_with(Z, blocks)
+        for rows in blocks:
+            f = sites.fields(overlaps[rows], self._memory[0])
+            total += log_likelihood_of(self.rows[rows].ravel(), f.ravel(), sites.own, sites.b)
         return self.weight * total
 
-    def common(self, Z: F32, beta: float, b: F64, most: int | None = None) -> Common:
-        """Return what a pass says of one strength for all patterns."""
-        one, N = np.ones(len(Z)), self.n_spins
-        sums, sites, n_rows = np.zeros(3), np.zeros((2, N)), 0
-        for S, seen in self.chunks(most):
-            f = Features(S, Z).fields(one, np.zeros(N))
-            L, T = log_likelihood(S, np.float32(beta) * f + b.astype(np.float32), seen)
-            R, W = _residuals(S, T, seen)
-            sites += R.sum(axis=0), W.sum(axis=0)
-            R *= f
-            W *= f
-            W *= f
-            sums += L, R.sum(dtype=np.float64), W.sum(dtype=np.float64)
-            n_rows += len(S)
-        L, slope, curvature = (sums * (self.n_samples / n_rows)).tolist()
-        return Common(L, slope, curvature, *(sites * (self.n_samples / n_rows)))
+    def one_strength(self, Z: F32, most: int | None = None) -> OneStrength:
+        """Return what one strength for all patterns needs to know of the samples."""
+        from dualtap._kernels.fields import align
+
+        blocks, sites = self.blocks(most), _Sites(Z, np.ones(len(Z)), np.zeros(self.n_spins))
+        overlaps = self._overlaps_with(Z, blocks)
+        x = np.empty((sum(rows.stop - rows.start for rows in blocks), self.n_spins), np.float32)
+        n = 0
+        for rows in blocks:
+            f = sites.fields(overlaps[rows], x[n:])
+            align(self.rows[rows].ravel(), f.ravel(), sites.own)
+            n += len(f)
+        return OneStrength(x.ravel(), self.n_samples / n)
 
     def residuals(self, Z: F32, g: F64, b: F64) -> Iterator[tuple[F32, F32, F32]]:
-        """Yield samples, what the model leaves of them, and the variance of that, in blocks."""
-        for S, seen in self.chunks():
-            yield S, *_residuals(S, np.tanh(Features(S, Z).fields(g, b)), seen)
+        """Yield samples, what the model leaves of them, and the variance of that, in blocks.
+
+        The memory of a block is used again for the next one.
+        """
+        from dualtap._kernels.fields import residuals_of
+
+        blocks, sites = self.blocks(), _Sites(Z, g, b)
+        overlaps = self._overlaps_with(Z, blocks)
+        for rows in blocks:
+            R = sites.fields(overlaps[rows], self._memory[0])
+            W = self._memory[1][: len(R)]
+            residuals_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, W.ravel())
+            yield self.samples(rows), R, W
 
     def curvature(self, Z: F32, g: F64, b: F64) -> Curvature:
         """Return the second derivatives, by as many rows as are needed."""
-        P, N = Z.shape
-        H, mixed, variance, n_rows = np.zeros((P, P)), np.zeros((P, N)), np.zeros(N), 0
+        from dualtap._kernels.fields import variances_of
+
+        (P, N), Z2, blocks, sites = Z.shape, np.square(Z), self.blocks(), _Sites(Z, g, b)
+        overlaps = self._overlaps_with(Z, blocks)
         most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(P, 1) ** 2)
         every = max(1, self.rows.size // most)
-        for S, seen in self.chunks():
-            S, seen = S[::every], None if seen is None else seen[::every]
-            features = Features(S, Z)
-            W = _residuals(S, np.tanh(features.fields(g, b)), seen)[1]
-            H += features.curvature(W)
-            mixed += features.mixed(W)
-            variance += W.sum(axis=0)
-            n_rows += len(S)
-        w = self.n_samples / max(n_rows, 1)
-        return Curvature(w * H, w * mixed, w * variance)
+        H, sums, along = np.zeros((P, P)), np.zeros((2, N)), np.zeros((2, P, N))
+        n_rows = 0
+        for rows in blocks if every == 1 else self._spread(every):
+            W = sites.fields(overlaps[rows], self._memory[0])
+            signed = self._memory[1][: len(W)]
+            variances_of(self.rows[rows].ravel(), W.ravel(), sites.own, sites.b, signed.ravel())
+            F = overlaps[rows] / np.float32(N)
+            H += _curvature_of_pairs(F, W, Z)
+            sums += W.sum(axis=0), signed.sum(axis=0)
+            along += F.T @ W, F.T @ signed
+            n_rows += len(W)
+        cross = (Z * along[1]) @ Z2.T / N
+        H += (Z2 * sums[0]) @ Z2.T / N**2 - cross - cross.T
+        w = self.n_samples / n_rows
+        return Curvature(w * H, w * (Z * along[0] - Z2 * sums[1] / N), w * sums[0])
+
+
+class _Sites:
+    """What the fields on spins need to know of a model, repeated for the loops over them."""
+
+    def __init__(self, Z: F32, g: F64, b: F64) -> None:
+        from dualtap._kernels.fields import TOGETHER
+
+        N = Z.shape[1]
+        n_times = max(1, TOGETHER // N)
+        self.Z, self.scale = Z, (g / N).astype(np.float32)
+        self.own = np.tile(self.scale @ np.square(Z), n_times)
+        self.b = np.tile(b.astype(np.float32), n_times)
+
+    def fields(self, overlaps: F32, memory: F32) -> F32:
+        """Return the fields of patterns on spins, with what each adds to its own."""
+        return np.dot(overlaps * self.scale, self.Z, out=memory[: len(overlaps)])
 
 
 class Features:
@@ -231,10 +305,10 @@ class Features:
     :math:`F = S \zeta^\top / N`.
     """
 
-    def __init__(self, S: F32, Z: F32) -> None:
+    def __init__(self, S: F32, Z: F32, overlaps: F32 | None = None) -> None:
         self.S, self.Z, self.Z2 = S, Z, np.square(Z)
         self.N = np.float32(S.shape[1])
-        self.O: F32 = S @ Z.T
+        self.O: F32 = S @ Z.T if overlaps is None else overlaps
         self.F: F32 = self.O / self.N
 
     def fields(self, g: F64, b: F64) -> F32:
@@ -262,36 +336,12 @@ class Features:
         result: F64 = squares.sum(axis=0, dtype=np.float64)
         return result
 
-    def curvature(self, W: F32) -> F64:
-        """Return -d²L/dg²."""
-        Z, Z2, F = self.Z, self.Z2, self.F
-        H = np.zeros((len(Z), len(Z)))
-        for mu in range(len(Z)):
-            products = (F[:, mu:] * F[:, mu : mu + 1]).T @ W
-            products *= Z[mu:]
-            H[mu, mu:] = H[mu:, mu] = products @ Z[mu]
-        cross = (Z * (F.T @ (W * self.S))) @ Z2.T / self.N
-        H -= cross + cross.T
-        H += (Z2 * W.sum(axis=0)) @ Z2.T / self.N**2
-        return H
 
-
-def log_likelihood(S: F32, h: F32, seen: F32 | None) -> tuple[float, F32]:
-    """Return Σ log σ(2 s h) over the observed entries, and tanh h."""
-    size = np.abs(h)
-    e = np.exp(-2 * size)
-    T: F32 = np.copysign((1 - e) / (1 + e), h)
-    cost = np.log(1 + e)
-    cost += size
-    cost -= S * h
-    if seen is not None:
-        cost *= seen
-    return -float(cost.sum(dtype=np.float64)), T
-
-
-def _residuals(S: F32, T: F32, seen: F32 | None) -> tuple[F32, F32]:
-    R, W = S - T, 1 - np.square(T)
-    if seen is not None:
-        R *= seen
-        W *= seen
-    return R, W
+def _curvature_of_pairs(F: F32, W: F32, Z: F32) -> F64:
+    """Return Σ_ai F_aμ F_aν W_ai ζ_i^μ ζ_i^ν."""
+    H = np.empty((len(Z), len(Z)))
+    for mu in range(len(Z)):
+        products = (F[:, mu:] * F[:, mu : mu + 1]).T @ W
+        products *= Z[mu:]
+        H[mu, mu:] = H[mu:, mu] = products @ Z[mu]
+    return H

@@ -6,9 +6,7 @@ description length alone decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,6 @@ from dualtap.recovery.moves import (
     of_one_strength,
     simplest,
     stated,
-    turned,
     with_fewer,
     with_patterns,
 )
@@ -36,8 +33,8 @@ from dualtap.recovery.proposers.rotation import (
     Residual,
     clustered,
     flat_set,
+    has_flat,
     looks_binary,
-    residual_of,
     responds_linearly,
     rotated,
     rotations,
@@ -47,77 +44,17 @@ from dualtap.recovery.proposers.rotation import (
     whole_sets,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS, students
-from dualtap.recovery.refit import at, refit
+from dualtap.recovery.refinement import FEWER, finer, hopfield, refined, with_turned_bits
+from dualtap.recovery.refit import HOPFIELD, at, numbers_of
 from dualtap.recovery.rotate import binary, row_basis
 from dualtap.recovery.selection import chosen
-from dualtap.recovery.space import leave_noise
-from dualtap.recovery.spectrum import Spectrum, spectrum
+from dualtap.recovery.spectrum import spectrum
+from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
 
-_ENOUGH_SAMPLES = 2**16
-"""Samples deep in a state say so much about it that no more of them are looked at."""
 _NO_WORSE = 1e-3  # nats per entry by which draws may make the description longer
-_FEWER = 4  # times as few patterns are added if all together do not pay
-
-
-class Info(NamedTuple):
-    """What a step did."""
-
-    step: int
-    move: str
-    source: str
-    n_patterns: int
-    objective: float
-    gain: float
-    accepted: bool
-
-
-@dataclass
-class Search:
-    """Samples, the best model of them so far, and how it was found."""
-
-    blocks: Blocks
-    judge: Judge
-    rng: np.random.Generator
-    n_patterns: int | None
-    watch: Callable[[Info], None]
-    trace: list[Info] = field(default_factory=list)
-    n_left: int = 0
-    """Directions above the noise edge that the last model looked at leaves."""
-    largest: float = 0.0
-    """The largest of their squared singular values, over the noise edge."""
-
-    @cached_property
-    def some(self) -> Blocks:
-        """Samples by which patterns are looked for; all of them, unless there are very many."""
-        return self.blocks if self.blocks.dense is not None else self.blocks.some(_ENOUGH_SAMPLES)
-
-    @cached_property
-    def whole(self) -> Spectrum:
-        """Directions of the samples themselves."""
-        return spectrum(self.some, self.rng, self.n_patterns or 1)
-
-    def left(self, blocks: Blocks, state: State, n_least: int = 1) -> Residual:
-        """Return what a model leaves of the samples, and remember how much that is."""
-        left = residual_of(blocks, state.fit, self.rng, n_least)
-        self.n_left = left.n_signal
-        if not len(state.fit.Z):
-            self.judge.n_seen = left.n_signal
-        self.largest = float(left.spectrum.values[0] / left.spectrum.edge)
-        return left
-
-    def better(self, state: State, other: State, move: str, source: str) -> State:
-        """Return the state with the shorter description, and note the step."""
-        gain = state.objective - other.objective
-        accepted = gain > calibration.LEAST_GAIN
-        info = Info(
-            len(self.trace), move, source, len(other.fit.Z), other.objective, gain, accepted
-        )
-        self.trace.append(info)
-        self.watch(info)
-        return other if accepted else state
 
 
 class Recovery(NamedTuple):
@@ -144,6 +81,7 @@ def recover(
     where : array or None
         An array of another library, which makes the products; None for NumPy.
     rng : Generator
+        For draws from the posterior; the search itself has no luck in it.
     n_patterns : int, optional
         Their number, if known.
     watch : callable
@@ -158,21 +96,23 @@ def recover(
     >>> recover(as_spins(X), None, np.random.default_rng(0)).state.fit.g.round(1)
     array([2., 2., 2.])
     """
-    search = Search(blocks_of(spins, where=where), Judge(spins), rng, n_patterns, watch)
+    search = Search(spins, blocks_of(spins, where=where), Judge(spins), n_patterns, watch)
     with one_blas_thread():
         nothing = null(search.judge)
         state, explained = of_samples(search, nothing)
         if not explained or (n_patterns is not None and spins.n_spins <= MOST_SPINS):
             # Large data are completed from what was found, for small ones that is only a rival.
-            start = state if search.judge.n_spins > MOST_SPINS else nothing
-            rivals = [state, grown(search, start)]
+            large = spins.n_spins > MOST_SPINS
+            rivals = [grown(search, state)] if large else [state, grown(search, nothing)]
             if n_patterns is not None:
                 rivals = [forced(search, rival, n_patterns) for rival in rivals]
             state = min(rivals, key=_objective if n_patterns is None else _misfit)
         elif n_patterns is not None:
             state = forced(search, state, n_patterns)
-        elif 2 * spins.n_spins <= min(spins.n_samples, 2 * MOST_SPINS):
+        elif has_flat(search.blocks, search.whole):
+            state = finer(search, state)
             state = with_flat(search, state, search.left(search.blocks, state))
+        state = refined(search, state)
         state = search.better(state, simplest(search.judge, state), "tie", "fit")
         m, Z = magnetizations(search.blocks, search.judge, state, rng)
         state = _at_means(search, state, m, Z)
@@ -199,21 +139,20 @@ def of_samples(search: Search, state: State) -> tuple[State, bool]:
     if responds_linearly(whole, search.some):
         return (state, False) if state.fit.parameters.fields else _linear(search, state)
     search.judge.n_seen = whole.n_signal
-    for Z, settled in clustered(search.some, whole, search.rng, given):
-        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+    for Z in clustered(search.some, whole, search.rng, given):
+        other = enlarged(search.judge, hopfield(search, Z))
         state = search.better(state, other, "add", "samples")
-        sure = settled or len(Z) == given
-        if other is state and (sure or leave_noise(search.some, Z, search.rng)):
+        if other is state and (len(Z) == given or search.explained_by(state)):
             return state, True
     if share_direction(search.some, whole):
         return state, False
     Z = straightened(search.some, whole, search.rng, given)
     if len(Z):
-        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+        other = enlarged(search.judge, hopfield(search, Z))
         state = search.better(state, other, "add", "rotation, straightened")
     if not len(Z) or other is not state:
         return state, False
-    return state, len(Z) == given or leave_noise(search.some, Z, search.rng)
+    return state, len(Z) == given or search.explained_by(state)
 
 
 def _linear(search: Search, state: State) -> tuple[State, bool]:
@@ -240,9 +179,12 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
 
 def grown(search: Search, state: State) -> State:
     """Add to the model what its residuals show, until nothing pays."""
+    if search.judge.n_spins > MOST_SPINS:  # directions of large data show the errors of few rows
+        state = finer(search, state)
+    tied = state.fit.parameters == HOPFIELD
     first, state = state, freed(search.judge, state)
     left = search.left(search.blocks, state)
-    together = of_sets(search, state, left)
+    together = of_sets(search, state, left, tied)
     rest = search.left(search.blocks, together)
     if together is not state and (not rest.n_signal or search.judge.n_spins > MOST_SPINS):
         first = min(first, with_flat(search, together, rest), key=_objective)
@@ -257,7 +199,7 @@ def grown(search: Search, state: State) -> State:
     return first
 
 
-def of_sets(search: Search, state: State, left: Residual) -> State:
+def of_sets(search: Search, state: State, left: Residual, tied: bool) -> State:
     """Return the model with a pattern for every direction above the noise edge, if that pays.
 
     Of ±1 vectors and of sparse ones, the set of shortest description is taken.
@@ -267,6 +209,8 @@ def of_sets(search: Search, state: State, left: Residual) -> State:
         Z = np.concatenate([state.fit.Z, Z])
         other = with_turned_bits(search, with_patterns(search.judge, Z, state))
         best = search.better(best, other, "add", "rotation of residuals")
+        if tied and (Z != 0).all():
+            best = search.better(best, hopfield(search, Z), "add", "rotation of residuals, tied")
     return best
 
 
@@ -297,20 +241,7 @@ def added(search: Search, state: State, pool: F32) -> State:
         other = with_turned_bits(search, with_patterns(search.judge, Z, state))
         if search.better(state, other, "add", "residuals") is other:
             return other
-        n //= _FEWER
-    return state
-
-
-def with_turned_bits(search: Search, state: State) -> State:
-    """Return the model with the bits turned that make the description shorter."""
-    for _ in range(2):
-        Z = turned(search.judge, state)
-        if (Z == state.fit.Z).all():
-            break
-        other = with_patterns(search.judge, Z, state)
-        if other.objective >= state.objective:
-            break
-        state = other
+        n //= FEWER
     return state
 
 
@@ -343,8 +274,8 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
     signs = np.where(m == 0, fit.Z, binary(m)).astype(np.float32)
     if (Z == fit.Z).all() and (signs == fit.Z).all():
         return state
-    drawn = refit(search.judge, Z, fit.g, fit.b, fit.parameters)
-    own = at(search.judge, signs, drawn.g, drawn.b, fit.parameters, drawn.spread)
+    g, b, spread = numbers_of(search.judge, Z, fit.g, fit.b, fit.parameters)
+    own = at(search.judge, signs, g, b, fit.parameters, spread)
     other = stated(search.judge, own)
     if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
         return state
@@ -364,17 +295,11 @@ def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) 
     random_state : int, RandomState, Generator or None
     """
     spins, rng = as_spins(X), as_generator(random_state)
-    search = Search(blocks_of(spins), Judge(spins), rng, None, lambda info: None)
+    search = Search(spins, blocks_of(spins), Judge(spins))
     Z = np.asarray(patterns, dtype=np.float32)
     with one_blas_thread():
         start = freed(search.judge, null(search.judge))
         state = with_turned_bits(search, with_patterns(search.judge, Z, start, least=len(Z)))
-        state = simplest(search.judge, state)
+        state = simplest(search.judge, refined(search, state))
         m, drawn = magnetizations(search.blocks, search.judge, state, rng)
         return Recovery(_at_means(search, state, m, drawn), m, search)
-
-
-def steps(search: Search) -> Iterator[dict[str, Any]]:
-    """Yield what was tried, as plain values."""
-    for info in search.trace:
-        yield info._asdict()

@@ -16,7 +16,7 @@ from dualtap.recovery.objective import (
     pattern_costs,
     sizes_of,
 )
-from dualtap.recovery.refit import Fit, Parameters, information, refit, times_counted
+from dualtap.recovery.refit import HOPFIELD, Fit, Parameters, information, refit, times_counted
 from dualtap.spins.blocks import F32
 
 
@@ -73,7 +73,7 @@ def _saved_by_common_size(judge: Judge, fit: Fit) -> float:
 def of_one_strength(judge: Judge, Z: F32) -> State:
     """Return the Hopfield model of patterns: one strength for all, no fields."""
     start = np.ones(len(Z)), np.zeros(judge.n_spins)
-    state = stated(judge, refit(judge, Z, *start, Parameters(tied=True, fields=False)))
+    state = stated(judge, refit(judge, Z, *start, HOPFIELD))
     return state if paying(state.fit, judge)[0].all() else with_patterns(judge, Z, state)
 
 
@@ -106,7 +106,9 @@ def with_patterns(
     """
     Z = distinct(Z)
     g = _known_strengths(Z, state.fit)
-    now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters))
+    now = state
+    if not np.array_equal(Z, state.fit.Z):
+        now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters))
     safe = np.zeros(len(Z), dtype=np.bool_)
     while True:
         kept, predicted = paying(now.fit, judge, least, most, safe)
@@ -142,7 +144,9 @@ def _reduced(
         (fit.g[kept], fit.b),
         (none, judge.null_fields() if fit.parameters.fields else np.zeros(judge.n_spins)),
     ]
-    likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
+    likeliest = starts[0]
+    if len(Z):
+        likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
     return stated(judge, refit(judge, Z, *likeliest, fit.parameters))
 
 
@@ -202,7 +206,8 @@ def unlike(Z: F32) -> list[int]:
 def _known_strengths(Z: F32, fit: Fit) -> F64:
     g = np.zeros(len(Z))
     n = min(len(Z), len(fit.Z))
-    same = (Z[:n] == fit.Z[:n]).all(axis=1)
+    size = np.sqrt(sizes_of(Z[:n]) * sizes_of(fit.Z[:n]))
+    same = np.einsum("ki,ki->k", Z[:n], fit.Z[:n]) > calibration.SAME * size
     g[:n][same] = fit.g[:n][same]
     if fit.parameters.tied:
         g[:] = float(fit.g[0]) if len(fit.g) else 1.0
@@ -214,7 +219,7 @@ def simplest(judge: Judge, state: State) -> State:
     for parameters in (
         state.fit.parameters._replace(tied=True),
         state.fit.parameters._replace(fields=False),
-        Parameters(tied=True, fields=False),
+        HOPFIELD,
     ):
         if parameters == state.fit.parameters or not _worth_trying(state, parameters, judge):
             continue
@@ -262,42 +267,64 @@ def enlarged(judge: Judge, state: State) -> State:
     return state
 
 
-def turned(judge: Judge, state: State) -> F32:
-    r"""Return the patterns with the bits that one Newton step per bit would change.
+class Turning(NamedTuple):
+    """Patterns with the entries that every site would have, given the others."""
 
-    With :math:`A = \partial L / \partial \zeta_i` and :math:`c = \sum_a w_{ai} x_a^2`, changing an
-    entry by δ gains :math:`A\delta - \frac12 c \delta^2` and what its code saves. One entry changes
-    at every spin, the one that gains most.
+    Z: F32
+    gain: F64
+    """What the changes of each site gain, shape (n_spins,)."""
+
+    def first(self, Z: F32, n: int) -> F32:
+        """Return patterns with the n sites changed that gain most."""
+        sites = np.argsort(-self.gain, kind="stable")[:n]
+        turned = Z.copy()
+        turned[:, sites] = self.Z[:, sites]
+        return turned
+
+
+def turning(judge: Judge, state: State) -> Turning:
+    """Return the patterns after Newton steps of the entries of every site, singly and in pairs.
+
+    An entry that is not 0 costs what its place and its sign do; a pattern without zeros stays so.
     """
-    fit = state.fit
-    if not len(fit.Z):
-        return fit.Z
-    A, c = bit_derivatives(judge, fit)
-    Z = fit.Z
-    n = sizes_of(Z)[:, None]
-    N = judge.n_spins
-    entry = state.rho[:, None] * (np.log(np.maximum(N - n, 1) / (n + 1)) + np.log(2))
-    entry = np.where(n == N, 1e300, entry)  # a pattern without zeros stays so
-    best, value = np.zeros(Z.shape), Z.astype(np.float64)
-    for new in (-1.0, 0.0, 1.0):
-        delta = new - Z
-        saved = np.where(n == N, -1.0, 1.0) * entry * (np.abs(Z) - abs(new))
-        gain = A * delta - 0.5 * c * np.square(delta) + saved
-        value = np.where(gain > best, new, value)
-        best = np.maximum(best, gain)
-    first = np.argmax(best, axis=0)
-    only = np.arange(len(Z))[:, None] == first
-    return np.where(only & (best > 0), value, Z).astype(np.float32)
+    from dualtap._kernels.entries import best_entries
+
+    Z, N = state.fit.Z, judge.n_spins
+    sites = of_sites(judge, state.fit)
+    n = sizes_of(Z)
+    entry = np.log(np.maximum(N - n, 1) / (n + 1)) + np.log(2)
+    zeta, A, c = (np.ascontiguousarray(x.T, dtype=np.float64) for x in (Z, sites.A, sites.c))
+    gain = np.zeros(N)
+    best_entries(zeta, A, c, sites.r, entry, n < N, gain, 2 * len(Z))
+    return Turning(np.ascontiguousarray(zeta.T, dtype=np.float32), gain)
 
 
-def bit_derivatives(judge: Judge, fit: Fit) -> tuple[F64, F64]:
-    """Return dL/dζ and, at the spin itself, -d²L/dζ², both of the shape of the patterns."""
+class Sites(NamedTuple):
+    """The log-likelihood of each spin given the others, to second order in its own entries."""
+
+    A: F64
+    """Slopes, shape (n_patterns, n_spins)."""
+    c: F64
+    """Curvatures, same shape."""
+    r: F64
+    """Correlations of the overlaps, shape (n_patterns, n_patterns)."""
+
+
+def of_sites(judge: Judge, fit: Fit) -> Sites:
+    r"""Return what the samples say of the entries of every spin, from its own side.
+
+    :math:`A_i^\mu = \sum_a (s_{ai} - \tanh h_{ai})\, x_{ai}^\mu` and :math:`c = \sum_a (1 -
+    \tanh^2 h_{ai}) (x_{ai}^\mu)^2`, with :math:`x^\mu` the overlap times g, the spin itself left
+    out. What the other spins say of the entry is the same evidence once more.
+    """
     A, c = np.zeros(fit.Z.shape), np.zeros(fit.Z.shape)
+    C = np.zeros((len(A), len(A)))
     g = fit.g.astype(np.float32)
+    own = g / np.float32(judge.n_spins)
     for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
-        X, own = Features(S, fit.Z).F * g, g / np.float32(judge.n_spins)
-        A += X.T @ R + (own * (R @ fit.Z.T)).T @ S
-        # What the spin adds to its own overlap is not in its field.
-        A -= 2 * fit.Z * np.outer(own, (R * S).sum(axis=0))
+        X = Features(S, fit.Z).F * g
+        A += X.T @ R - fit.Z * np.outer(own, (R * S).sum(axis=0))
         c += np.square(X).T @ W - 2 * fit.Z * ((X * own).T @ (W * S))
-    return judge.weight * A, judge.weight * np.maximum(c, 0)
+        C += X.T @ X
+    size = np.sqrt(np.maximum(np.diag(C), 1e-300))
+    return Sites(judge.weight * A, judge.weight * np.maximum(c, 0), C / np.outer(size, size))

@@ -79,7 +79,7 @@ def deviates(
     k = np.arange(len(values))
     m = np.maximum(n_samples - n_removed - k, 1)
     n = np.maximum(n_spins - n_removed - k, 1)
-    rest = np.maximum(total - np.cumsum(values), 1e-9 * total)
+    rest = np.maximum(total - np.cumsum(values), 1e-9 * total + 1e-300)
     variance = rest / (np.maximum(m - 1, 1) * np.maximum(n - 1, 1))
     centre, width = _edges(m, n)
     result: NDArray[np.float64] = (values / variance - centre) / width
@@ -120,7 +120,7 @@ def likely_rank(
     """
     # Near full rank the values of noise fall to zero, and their ratios mean nothing.
     values = values[: 3 * min(n_samples, n_spins) // 4 + 1]
-    ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0])
+    ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0] + 1e-300)
     if not len(ratio):
         return 1, False
     k = int(np.argmax(ratio)) + 1

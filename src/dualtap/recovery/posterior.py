@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualtap.recovery.bits import FewBits, sweep
 from dualtap.recovery.overlaps import overlaps_of
@@ -39,23 +40,24 @@ class Posterior(NamedTuple):
 def strong_field_posterior(
     blocks: Blocks,
     Z: F32,
-    beta: float,
+    strengths: NDArray[np.float64],
     fields: F32,
     rng: np.random.Generator,
     overlaps: F32 | None = None,
 ) -> Posterior:
-    r"""Draw coefficients and bits in turn from the Hopfield posterior at β.
+    r"""Draw coefficients and bits in turn from the posterior of attractive patterns without zeros.
 
-    :math:`x_a | s, \zeta \sim N(\beta \zeta s^a / N, \beta / N)`, and every bit by its exact
-    conditional. If all bits are certain at the first visit, nothing is drawn; if most are, those
-    beyond doubt are left as they are.
+    :math:`x_a^\mu | s, \zeta \sim N(g_\mu \zeta^\mu s^a / N, g_\mu / N)`, and every bit by its
+    exact conditional. If all bits are certain at the first visit, nothing is drawn; if most are,
+    those beyond doubt are left as they are.
 
     Parameters
     ----------
     blocks : Blocks
     Z : array of shape (n_patterns, n_spins)
         Where to start.
-    beta : float
+    strengths : array of shape (n_patterns,)
+        Positive.
     fields : array of shape (n_spins,)
     rng : Generator
     overlaps : array of shape (n_samples, n_patterns), optional
@@ -70,11 +72,12 @@ def strong_field_posterior(
     >>> teacher = HopfieldModel.random(300, 2, beta=2.0, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(20, random_state=1)))
     >>> zeta, b = teacher.patterns.astype(np.float32), np.zeros(300, np.float32)
-    >>> m = strong_field_posterior(blocks, zeta, 2.0, b, np.random.default_rng(0)).m
+    >>> m = strong_field_posterior(blocks, zeta, np.full(2, 2.0), b, np.random.default_rng(0)).m
     >>> bool((np.sign(m) == zeta).all())
     True
     """
-    X = np.float32(beta) * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
+    g = strengths.astype(np.float32)
+    X = g * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
     toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
     doubtful = toward * Z < (np.inf if fields.any() else _beyond_doubt(X))
@@ -83,15 +86,15 @@ def strong_field_posterior(
     before, (Z, m) = Z, sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
     turned = (before != Z).any(axis=0)
     if turned.any():  # other bits of the site have been judged beside a wrong one
-        X = coefficients(blocks, Z, beta)
+        X = coefficients(blocks, Z, g)
         Z, again = sweep(blocks, Z, X, fields, visit=np.broadcast_to(turned, Z.shape))
         m = np.where(turned, again, m)
     doubt = float(np.mean(1 - np.abs(m)))
     if doubt < _CERTAIN:
         return Posterior(m, Z, drawn=False)
     if doubt < _FEW and _small(blocks, X, fields):
-        return _draw_few(blocks, Posterior(m, Z), beta, fields, rng)
-    return _draw_all(blocks, Z, beta, fields, rng)
+        return _draw_few(blocks, Posterior(m, Z), g, fields, rng)
+    return _draw_all(blocks, Z, g, fields, rng)
 
 
 def _beyond_doubt(X: F32) -> F32:
@@ -114,13 +117,11 @@ def _small(blocks: Blocks, X: F32, fields: F32) -> bool:
     return float(np.abs(X).sum(axis=1).max() + np.abs(fields).max()) < _MODERATE
 
 
-def _draw_all(
-    blocks: Blocks, Z: F32, beta: float, fields: F32, rng: np.random.Generator
-) -> Posterior:
-    deviation = np.sqrt(beta / blocks.n_observed).astype(np.float32)[:, None]
+def _draw_all(blocks: Blocks, Z: F32, g: F32, fields: F32, rng: np.random.Generator) -> Posterior:
+    deviation = np.sqrt(g / blocks.n_observed.astype(np.float32)[:, None])
     total = np.zeros_like(Z)
     for k in range(_BURN + _SWEEPS):
-        X = coefficients(blocks, Z, beta)
+        X = coefficients(blocks, Z, g)
         X += deviation * rng.standard_normal(X.shape, dtype=np.float32)
         Z, m = sweep(blocks, Z, X, fields, rng=rng)
         if k >= _BURN:
@@ -129,7 +130,7 @@ def _draw_all(
 
 
 def _draw_few(
-    blocks: Blocks, first: Posterior, beta: float, fields: F32, rng: np.random.Generator
+    blocks: Blocks, first: Posterior, g: F32, fields: F32, rng: np.random.Generator
 ) -> Posterior:
     """Draw the bits in doubt, the others less often or not at all.
 
@@ -145,8 +146,8 @@ def _draw_few(
     n = blocks.n_observed.astype(np.float32)
     total = np.zeros_like(few.m)  # ordered as it is
     for k in range(_FIRST + _SWEEPS):
-        X = (few.overlaps * (np.float32(beta) / n)).T
-        X += np.sqrt(np.float32(beta) / n)[:, None] * rng.standard_normal(X.shape, np.float32)
+        X = (few.overlaps / n).T * g
+        X += np.sqrt(g / n[:, None]) * rng.standard_normal(X.shape, np.float32)
         few.draw(X, often if k % _EVERY else seldom, rng)
         if k >= _FIRST:
             total += few.m
@@ -154,6 +155,6 @@ def _draw_few(
     return Posterior(np.ascontiguousarray(mean), np.ascontiguousarray(few.patterns))
 
 
-def coefficients(blocks: Blocks, Z: F32, beta: float) -> F32:
-    """Return β times the overlaps of every sample, shape (n_samples, n_patterns)."""
-    return np.float32(beta) * overlaps_of(blocks, Z)
+def coefficients(blocks: Blocks, Z: F32, g: F32) -> F32:
+    """Return strengths times the overlaps of every sample, shape (n_samples, n_patterns)."""
+    return g * overlaps_of(blocks, Z)

@@ -37,6 +37,10 @@ class Parameters(NamedTuple):
     fields: bool = True
 
 
+HOPFIELD = Parameters(tied=True, fields=False)
+"""One strength for all patterns, no fields."""
+
+
 class Fit(NamedTuple):
     """Patterns, with strengths and fields at the maximum of the pseudo-likelihood."""
 
@@ -79,21 +83,25 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
         b = np.zeros(judge.n_spins)
     if parameters.tied:
         g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
+        if not parameters.fields:
+            return at(judge, Z, g, b, parameters, 0.0)
     precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     judge.fill(Z, g, b)
     now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
     moved = False
     C, fresh, last = judge.curvature(Z, g, b), True, np.inf
-    for _ in range(_STEPS if parameters.fields or not parameters.tied else 0):
+    for _ in range(_STEPS):
         mean_field = b + g @ A
         v = _spread(mean_field, now) if parameters.fields else 0.0
         value = _penalised(now.L, g, mean_field, precision, v)
+        slope = now.slope - A @ now.residual - precision * g
         stiff = precision + ridge * np.diag(C.H)
-        slope = now.slope - A @ now.residual
-        dg, db = newton_step(now, slope, C.around(A), g, mean_field, stiff, v, parameters)
+        dg, db = newton_step(now, slope, C.around(A), mean_field, stiff, v, parameters)
         new = judge.statistics(Z, g + dg, b + db - dg @ A)
         risen = _penalised(new.L, g + dg, mean_field + db, precision, v) - value
         if risen < 0:
+            if risen > -_SETTLED * (len(g) + 1):
+                break
             if fresh:
                 ridge *= _STIFFER
             if ridge > _STIFFEST:
@@ -112,6 +120,17 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
         C = judge.curvature(Z, g, b)
     now = now._replace(slope=now.slope - A @ now.residual)
     return Fit(Z, g, b, now.L, parameters, now, C.around(A), b + g @ A, v)
+
+
+def numbers_of(
+    judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters
+) -> tuple[F64, F64, float]:
+    """Return strengths, fields and their variance as :func:`refit` does, without the rest."""
+    if len(Z) and parameters == HOPFIELD:
+        beta = _common_strength(judge, Z, float(g.mean()))
+        return np.full(len(Z), beta), np.zeros(judge.n_spins), 0.0
+    fit = refit(judge, Z, g, b, parameters)
+    return fit.g, fit.b, fit.spread
 
 
 def at(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters, v: float) -> Fit:
@@ -193,12 +212,13 @@ def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
     """Return the one strength that makes the data likeliest, without fields."""
     none = np.zeros(judge.n_spins)
     for most in (calibration.CURVATURE_ENTRIES, _ENOUGH):  # a few samples first
-        judge.fill(Z, np.full(len(Z), beta), none)
+        judge.fill(Z, np.full(len(Z), beta), none, most)
+        some = judge.one_strength(Z, most)
         low, high = 0.0, np.inf
         for _ in range(_STEPS):
-            now = judge.common(Z, beta, none, most)
-            low, high = (beta, high) if now.slope > 0 else (low, beta)
-            new = beta + now.slope / max(now.curvature, _SMALLEST)
+            slope, curvature = some.derivatives(beta)
+            low, high = (beta, high) if slope > 0 else (low, beta)
+            new = beta + slope / max(curvature, _SMALLEST)
             new = min(new, 2 * beta + 1, calibration.LARGEST_FIELD * 5)
             new = new if low < new < high else (low + min(high, 2 * low + 1)) / 2
             settled = abs(new - beta) < _EXACT * (beta + 1e-3)
@@ -212,20 +232,18 @@ def newton_step(
     s: Statistics,
     slope: F64,
     C: Curvature,
-    g: F64,
     mean_field: F64,
-    precision: F64,
+    stiff: F64,
     v: float,
     parameters: Parameters,
 ) -> tuple[F64, F64]:
     """Return the Newton step of strengths and mean fields; the fields are eliminated first."""
-    H, mixed = C.H + np.diag(precision), C.mixed
-    slope = slope - precision * g
+    H, mixed = C.H + np.diag(stiff), C.mixed
     if parameters.fields:
         residual = s.residual - mean_field / v
         H = H + C.without_fields(v) - C.H
         slope = slope - mixed @ (residual / (C.variance + 1 / v))
-    dg: F64 = np.full(len(g), slope.sum() / H.sum())
+    dg: F64 = np.full(len(slope), slope.sum() / H.sum())
     if not parameters.tied:
         dg = np.linalg.solve(H, slope).astype(np.float64, copy=False)
     if not parameters.fields:

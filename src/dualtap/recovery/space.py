@@ -12,10 +12,9 @@ from dualtap.spins.storage import spread
 
 _ZERO = 1e-6  # of the largest squared singular value
 _FACTOR_STEPS = 6
-_COEFFICIENT_STEPS = 2  # which settle coefficients if vectors are known
 _RANK_ROUNDS = 8
 _RESIDUAL_RANK = 32
-_RESIDUAL_ENTRIES = 2**26  # in which signals are looked for, if the data have more;
+_RESIDUAL_ENTRIES = 2**24  # in which signals are looked for, if the data have more;
 _RESIDUAL_SAMPLES = 8  # but no fewer samples than this for each direction
 _FEW_ENTRIES, _FEW_ROWS = 2**17, 8  # looked at together, and no fewer samples
 _BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
@@ -95,30 +94,6 @@ def linear_space(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
     scale = np.float32(np.sqrt(blocks.n_spins))
     known = None if whole.coefficients is None else scale * whole.coefficients[:, :k]
     return start_factors(blocks, scale * whole.vectors[:k], known)
-
-
-def leave_noise(blocks: Blocks, Z: F32, rng: np.random.Generator) -> bool:
-    """Test whether samples are independent spins, given their coefficients of patterns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.space import leave_noise
-    >>> teacher = HopfieldModel.random(300, 3, beta=2.0, random_state=0)
-    >>> blocks = Blocks(as_spins(teacher.sample(100, random_state=1)))
-    >>> zeta, rng = teacher.patterns.astype(np.float32), np.random.default_rng(0)
-    >>> leave_noise(blocks, zeta, rng), leave_noise(blocks, zeta[:2], rng)
-    (True, False)
-    """
-    n_few = _RESIDUAL_SAMPLES * max(len(Z), _RESIDUAL_RANK)
-    some = [blocks.some(n_few)] if blocks.n_samples > 2 * n_few else []
-    for part in (*some, blocks):  # if much is missing, a few samples show it
-        factors = iterate(part, start_factors(part, Z), _COEFFICIENT_STEPS, n_fixed=len(Z))
-        if n_missing(part, factors, rng):
-            return False
-    return True
 
 
 def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int:

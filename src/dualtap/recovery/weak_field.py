@@ -7,6 +7,7 @@ import numpy as np
 from dualtap._namespace import to_numpy
 from dualtap.recovery.posterior import Posterior
 from dualtap.recovery.rotate import binary
+from dualtap.recovery.singular import gram_of, is_small
 from dualtap.schemes.rank_tap import RankTAP, SitePosterior
 from dualtap.solve import solve
 from dualtap.spins.blocks import F32, Blocks
@@ -15,6 +16,7 @@ _TOLERANCE = 3e-4
 _MOST_ITERATIONS = 100
 _PRIOR_STEPS = 5  # the prior settles within these at given magnetizations
 _BURN, _SWEEPS = 10, 60
+_PASSES = 64  # over the samples at least, of as many vectors as there are patterns
 
 
 class WeakFieldPosterior:
@@ -44,6 +46,8 @@ class WeakFieldPosterior:
     """
 
     def __init__(self, residual: Blocks, D: F32, n_patterns: int) -> None:
+        if _gram_pays(residual, n_patterns):
+            gram_of(residual)  # stays with the blocks
         self._blocks = residual
         self._tap = RankTAP(residual, n_patterns, D, residual.share)
 
@@ -66,6 +70,13 @@ class WeakFieldPosterior:
             state = self._tap.step(state)[0]._replace(m=there)
         F, L = self._tap.sites(state)
         return _draw_sites(SitePosterior(to_numpy(F), L), self._tap.D, m, rng)
+
+
+def _gram_pays(blocks: Blocks, n_patterns: int) -> bool:
+    """Say whether products with SᵀS are worth making it: iterations take two passes else."""
+    if blocks.gram is not None or blocks.dense is None or not is_small(blocks):
+        return False
+    return blocks.n_spins <= min(blocks.n_samples, _PASSES * n_patterns)
 
 
 def _draw_sites(sites: SitePosterior, D: F32, m: F32, rng: np.random.Generator) -> Posterior:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
+from dualtap.local_fields import filled
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import Features
-from dualtap.recovery.noise import balanced
+from dualtap.recovery.noise import LEVEL, balanced, noise_edge
 from dualtap.recovery.refit import Fit
 from dualtap.recovery.rotate import (
     are_products,
@@ -51,8 +53,8 @@ def share_direction(blocks: Blocks, whole: Spectrum) -> bool:
 
 def clustered(
     blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
-) -> Iterator[tuple[F32, bool]]:
-    """Yield patterns that show in the linear space, one per dimension, and if a gap settles that.
+) -> Iterator[F32]:
+    """Yield patterns that show in the linear space, one per dimension.
 
     Looked for at samples far apart, each near a pattern of its own if samples cluster; if they
     do not, by one rotation.
@@ -65,7 +67,7 @@ def clustered(
         if not len(found) and len(u) <= MOST_ROTATED:
             found = all_at_once(polish(binary(unmixed(u, int(rng.integers(2**31)))), u), u)
         if len(found) and (settled or (k <= _MOST_PAIRED and not are_products(found))):
-            yield found, settled
+            yield found
 
 
 def rotated(
@@ -122,7 +124,8 @@ def varimax(V: F32) -> F32:
     R, V = np.eye(len(V)), V.astype(np.float64)
     for _ in range(_VARIMAX_STEPS):
         Y = R.T @ V
-        A, _, B = np.linalg.svd(V @ (Y**3 - Y * np.mean(Y**2, axis=1, keepdims=True)).T)
+        square = np.square(Y)
+        A, _, B = np.linalg.svd(V @ (Y * (square - square.mean(axis=1, keepdims=True))).T)
         new = A @ B
         change = np.abs(new - R).max()
         R = new
@@ -179,16 +182,48 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
     if not len(fit.Z):
         around = blocks.minus(t) if t.any() else blocks
         return Residual(around, D, spectrum(around, rng, n_least, D if t.any() else None))
+    response, Z = _response(fit), fit.Z
+    residual = blocks.changed(lambda S: S - response(S))
+    D = residual.sum(lambda R: np.square(R).sum(axis=0)) / blocks.n_samples
+    D = np.maximum(D, least).astype(np.float32)
+    expected = blocks.sum(lambda S: (np.square(S) - np.square(response(S))).sum(axis=0))
+    # What a model that lacks a pattern expects of a spin is not what the spin does.
+    ratio = (D * blocks.n_samples / np.maximum(expected, least)).astype(np.float32)
+    variance = blocks.changed(lambda S: ratio * (np.square(S) - np.square(response(S))))
+    left = spectrum(balanced(residual, variance), rng, n_least, n_removed=len(Z))
+    return Residual(residual, D, left)
+
+
+def _response(fit: Fit) -> Callable[[F32], F32]:
+    """Return what a model expects of spins given the others, 0 where they are missing."""
     Z, g, b = fit.Z, fit.g, fit.b
 
     def response(S: F32) -> F32:
-        return np.tanh(Features(S, Z).fields(g, b)) * np.square(S)
+        seen = np.square(S)
+        if seen.all():
+            return np.tanh(Features(S, Z).fields(g, b))
+        T: F32 = np.tanh(Features(filled(S, Z, g, b), Z).fields(g, b)) * seen
+        return T
 
+    return response
+
+
+def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
+    """Say whether a model leaves nothing but noise in the leading directions of the samples.
+
+    Each spin is scaled by the variance that its residuals show. A pattern that the model lacks
+    lies in that space, as the others do.
+    """
+    response = _response(fit)
     residual = blocks.changed(lambda S: S - response(S))
-    variance = blocks.changed(lambda S: np.square(S) - np.square(response(S)))
-    D = np.maximum(variance.sum(lambda S: S.sum(axis=0)) / blocks.n_samples, least)
-    left = spectrum(balanced(residual, variance), rng, n_least, n_removed=len(Z))
-    return Residual(residual, D.astype(np.float32), left)
+    D = residual.sum(lambda R: np.square(R).sum(axis=0)) / blocks.n_samples
+    D = np.maximum(D, calibration.FEWEST_EVENTS / blocks.n_samples)
+    V = (whole.vectors / np.sqrt(D)).astype(np.float32)
+    y = residual.dot(V)
+    largest = float(np.linalg.eigvalsh(y.T @ y)[-1])
+    k = len(fit.Z)
+    centre, width = noise_edge(blocks.n_samples - k, blocks.n_spins - k)
+    return largest < centre + LEVEL * width
 
 
 def sparse_set(u: F32, rng: np.random.Generator) -> F32:
@@ -227,20 +262,38 @@ def looks_binary(Z: F32, u: F32) -> bool:
     return bool(np.median(ratio) > calibration.ONE_SIZE)
 
 
-def flat_directions(left: Residual) -> F32:
-    """Return directions in which residuals vary less than noise does, orthonormal rows.
+def flattest(n_samples: int, n_spins: int) -> float:
+    """Return the squared singular value below which a direction varies less than noise does.
 
-    Below the lower edge of the law of noise, (√M - √N)².
+    Below the lower edge of the law of noise, (√M - √N)², by some widths of its fluctuations.
     """
+    a, b = np.sqrt(n_samples), np.sqrt(n_spins)
+    width = (a - b) * abs(1 / a - 1 / b) ** (1 / 3)
+    return float((a - b) ** 2 - calibration.FLAT * width)
+
+
+def has_flat(blocks: Blocks, whole: Spectrum) -> bool:
+    """Say whether samples vary less than noise in some direction, if their Gram matrix is known.
+
+    The noise is what the leading directions leave.
+    """
+    M, N, k = blocks.n_samples, blocks.n_spins, whole.n_signal
+    if blocks.gram is None or M < 2 * N:
+        return False
+    noise = (whole.total - float(whole.values[:k].sum())) / (M * max(N - k, 1))
+    least = eigvalsh(blocks.gram, subset_by_index=[0, 0])[0]
+    return bool(least < noise * flattest(M, N))
+
+
+def flat_directions(left: Residual) -> F32:
+    """Return directions in which residuals vary less than noise does, orthonormal rows."""
     S, N = left.blocks, left.blocks.n_spins
     if N > SMALL or S.n_samples < 2 * N:
         return np.empty((0, N), np.float32)
     scale = (1 / np.sqrt(left.variance)).astype(np.float32)
     G = S.sum(lambda s: s.T @ s) * np.outer(scale, scale)
     w, U = np.linalg.eigh(G)
-    a, b = np.sqrt(S.n_samples), np.sqrt(N)
-    width = (a - b) * abs(1 / a - 1 / b) ** (1 / 3)
-    low = w < (a - b) ** 2 - calibration.FLAT * width
+    low = w < flattest(S.n_samples, N)
     return np.ascontiguousarray(U.T[low][: N // calibration.DIMENSIONS]).astype(np.float32)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,34 @@ from dualtap._threads import one_blas_thread, parallel_map
 from dualtap.couplings import (
     Couplings,
     DeflatedCouplings,
+    DenseCouplings,
     FloatArray,
     GramCouplings,
     HebbianCouplings,
 )
 from dualtap.recovery.published.starts import random_students, spectral_student
-from dualtap.schemes import TAP
+from dualtap.schemes import AMP, TAP, OpperWinther, Scheme, SequentialAMP, SequentialTAP
 from dualtap.solve import Solution, join, solve
 
+Base = HebbianCouplings | DenseCouplings | GramCouplings
 Start = Literal["random", "spectral"]
+Alpha = Literal["samples", "patterns"]
+Damping = float | Literal["auto"] | None
+
+PARALLEL: dict[str, Callable[[Couplings, float], Scheme[Any]]] = {
+    "tap": TAP,
+    "amp": AMP,
+    "opper-winther": OpperWinther,
+    "opper-winther-printed": partial(OpperWinther, printed=True),
+}
+"""Iterations of students in which all spins move at once."""
+SEQUENTIAL: dict[str, Callable[[Couplings, float, float], Scheme[Any]]] = {
+    "sequential-tap": SequentialTAP,
+    "sequential-amp": SequentialAMP,
+}
+"""Those in which one spin moves after the other, damped."""
+SEQUENTIAL_DAMPING = 0.95
+"""d of the paper's appendix."""
 
 GROUP = 32
 """Students that share matrix products; groups run side by side, each in a thread of its own."""
@@ -52,12 +71,13 @@ class Students:
     n_students: int
     beta: float
     start: Start = "random"
-    damping: float | Literal["auto"] = 0.0
+    scheme: str = "tap"
+    damping: Damping = None
     tol: float = 1e-3
     max_iter: int = 200
 
     def run(self, J: DeflatedCouplings, rng: np.random.Generator) -> Solution:
-        """Start the students and iterate TAP until each is done."""
+        """Start the students and iterate until each is done."""
         m = random_students(self.n_students, J.n_spins, rng)
         in_passes = isinstance(J.base, GramCouplings)
         if self.start == "spectral":
@@ -65,12 +85,20 @@ class Students:
                 m[:1] = spectral_student(J, rng, in_passes=in_passes)
         if isinstance(J.base, GramCouplings):  # a pass over the samples is for all students
             return self._solve(J, J.base.samples.place(m))
+        if self.scheme in SEQUENTIAL:  # the sweeps have threads of their own
+            return self._solve(J, m)
         groups = [m[first : first + GROUP] for first in range(0, len(m), GROUP)]
         return join(parallel_map(partial(self._solve, J), groups))
 
     def _solve(self, couplings: Couplings, start: FloatArray) -> Solution:
-        tap = TAP(couplings, self.beta)
-        return solve(tap, start, damping=self.damping, tol=self.tol, max_iter=self.max_iter)
+        rule: Scheme[Any]
+        damping = self.damping
+        if self.scheme in SEQUENTIAL:  # which damp themselves
+            d = SEQUENTIAL_DAMPING if damping is None or damping == "auto" else float(damping)
+            rule, damping = SEQUENTIAL[self.scheme](couplings, self.beta, d), 0.0
+        else:
+            rule = PARALLEL[self.scheme](couplings, self.beta)
+        return solve(rule, start, damping=damping or 0.0, tol=self.tol, max_iter=self.max_iter)
 
 
 def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
@@ -93,10 +121,11 @@ def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
 
 
 def deflate(
-    base: HebbianCouplings | GramCouplings,
+    base: Base,
     students: Students,
     gamma: float | None,
     rng: np.random.Generator,
+    alpha: float | None = None,
 ) -> Iterator[Step]:
     r"""Yield one pattern a round, for ever.
 
@@ -106,12 +135,14 @@ def deflate(
 
     Parameters
     ----------
-    base : HebbianCouplings or GramCouplings
+    base : HebbianCouplings, DenseCouplings or GramCouplings
         J⁰, of the samples.
     students : Students
     gamma : float or None
         γ; None takes the Rayleigh value of each round.
     rng : Generator
+    alpha : float, optional
+        Another coefficient of the reaction term than M/N.
 
     Yields
     ------
@@ -131,7 +162,7 @@ def deflate(
     directions = np.empty((0, base.n_spins), dtype=base.dtype)
     gammas: list[float] = []
     while True:
-        J = DeflatedCouplings(base, directions, np.array(gammas))
+        J = DeflatedCouplings(base, directions, np.array(gammas), alpha)
         step = _round(J, students, gamma, rng)
         directions = np.vstack([directions, step.m])
         gammas.append(step.gamma)

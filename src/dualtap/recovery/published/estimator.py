@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from itertools import islice
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,17 +14,25 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from dualtap._namespace import is_foreign
 from dualtap._progress import progress
 from dualtap._random import RandomState
-from dualtap.couplings import GramCouplings, HebbianCouplings
+from dualtap.couplings import DenseCouplings, GramCouplings, sample_couplings
 from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.nearest import nearest_patterns, signs
-from dualtap.recovery.published.deflate import Step, Students, deflate
+from dualtap.recovery.published.deflate import (
+    PARALLEL,
+    SEQUENTIAL,
+    Alpha,
+    Base,
+    Damping,
+    Start,
+    Step,
+    Students,
+    deflate,
+)
 from dualtap.recovery.published.history import History
 from dualtap.recovery.published.stopping import kink
 from dualtap.recovery.refit import fit_beta
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
-
-Base = HebbianCouplings | GramCouplings
 
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
 _BETA_ROUNDS = 4
@@ -57,8 +65,17 @@ class DualTAP(LearnedPatterns):
     n_steps : int, optional
         Number of rounds, whatever the stopping rule says (it still sets ``n_patterns_``); to look
         at what comes after the last pattern.
-    damping : float in [0, 1) or "auto"
+    scheme : str
+        The iteration of the students, from :mod:`dualtap.schemes`: "tap", the published one,
+        "amp", "opper-winther", "opper-winther-printed", or, one spin after the other, which takes
+        many more iterations, "sequential-tap" and "sequential-amp".
+    alpha : {"samples", "patterns"}
+        The α of TAP's reaction term: M/N as the dual problem has it, or P/N as the paper prints,
+        for ``scheme="tap"`` and given ``n_patterns``.
+    damping : float in [0, 1), "auto" or None
         As in :func:`dualtap.solve.solve`; "auto" computes a damping that prevents oscillations.
+        By default parallel schemes are not damped. Sequential ones have d = 0.95 unless a number
+        is given.
     tol : float
         A student has converged when its mean change falls below this.
     max_iter : int
@@ -121,7 +138,9 @@ class DualTAP(LearnedPatterns):
         "start": [StrOptions({"random", "spectral"})],
         "n_students": [Interval(Integral, 1, None, closed="left"), None],
         "n_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "damping": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+        "scheme": [StrOptions({*PARALLEL, *SEQUENTIAL})],
+        "alpha": [StrOptions({"samples", "patterns"})],
+        "damping": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
@@ -135,10 +154,12 @@ class DualTAP(LearnedPatterns):
         n_patterns: int | None = None,
         beta: float | None = None,
         *,
-        start: Literal["random", "spectral"] = "random",
+        start: Start = "random",
         n_students: int | None = None,
         n_steps: int | None = None,
-        damping: float | Literal["auto"] = 0.0,
+        scheme: str = "tap",
+        alpha: Alpha = "samples",
+        damping: Damping = None,
         tol: float = 1e-3,
         max_iter: int = 200,
         random_state: RandomState = None,
@@ -149,6 +170,8 @@ class DualTAP(LearnedPatterns):
         self.start = start
         self.n_students = n_students
         self.n_steps = n_steps
+        self.scheme = scheme
+        self.alpha = alpha
         self.damping = damping
         self.tol = tol
         self.max_iter = max_iter
@@ -164,7 +187,7 @@ class DualTAP(LearnedPatterns):
         """Recover one pattern per round."""
         base: Base
         if isinstance(spins, DenseSpins) and not is_foreign(where):
-            base = HebbianCouplings(spins.values)
+            base = sample_couplings(spins.values)
         else:
             base = GramCouplings(blocks_of(spins, where=where))
         self.fields_, self.means_ = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
@@ -208,12 +231,10 @@ class DualTAP(LearnedPatterns):
         """Run the rounds and set what they teach."""
         gamma = None if self.n_patterns is None else spins.n_samples / self.n_patterns
         n_students = self.n_students or max(25, -(-5 * (self.n_patterns or 0) // 4))
-        rounds = deflate(
-            base,
-            Students(n_students, beta, self.start, self.damping, self.tol, self.max_iter),
-            gamma,
-            rng,
+        students = Students(
+            n_students, beta, self.start, self.scheme, self.damping, self.tol, self.max_iter
         )
+        rounds = deflate(base, students, gamma, rng, self._printed_alpha(spins.n_spins))
         limit = self.n_steps or self.n_patterns or n_students
         steps: list[Step] = []
         with progress("patterns", limit, bool(self.verbose)) as advance:
@@ -224,11 +245,28 @@ class DualTAP(LearnedPatterns):
                     break
         n_kept = self._n_kept(steps)
         self.history_ = History.from_steps(steps)
-        if isinstance(base, HebbianCouplings):  # which does not count; two are for the choice
-            spins.reads.add(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
+        self._count_reads(spins, base)
         self.magnetizations_ = self.history_.magnetizations[:n_kept]
         self.patterns_ = signs(self.magnetizations_)
         self.strengths_ = np.full(n_kept, beta)
+
+    def _printed_alpha(self, n_spins: int) -> float | None:
+        """Return P/N if the paper's α is asked for."""
+        if self.alpha == "samples":
+            return None
+        if self.n_patterns is None or self.scheme != "tap":
+            raise ValueError(
+                'alpha="patterns" is the P/N of the printed TAP equations: give n_patterns, and '
+                f'scheme="tap" (got n_patterns={self.n_patterns}, scheme={self.scheme!r})'
+            )
+        return self.n_patterns / n_spins
+
+    def _count_reads(self, spins: Spins, base: Base) -> None:
+        """Count passes over the samples where the couplings do not count them."""
+        if isinstance(base, DenseCouplings):
+            spins.reads.add(spins.n_entries)
+        elif not isinstance(base, GramCouplings):  # two are for the choice
+            spins.reads.add(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
 
     def _finished(self, steps: list[Step]) -> bool:
         if self.n_steps is not None or self.n_patterns is not None:

@@ -1,0 +1,80 @@
+"""Entries of patterns, and the numbers that go with them, fitted better than proposers can."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dualtap.recovery import calibration
+from dualtap.recovery.bits import sweep
+from dualtap.recovery.moves import State, of_one_strength, stated, turning, with_patterns
+from dualtap.recovery.posterior import coefficients
+from dualtap.recovery.refit import HOPFIELD, refit
+from dualtap.recovery.steps import Search
+from dualtap.spins.blocks import F32
+
+_REFINEMENTS, _SWEEPS = 12, 4
+FEWER = 4
+"""Times as few changes are tried if all together do not pay."""
+
+
+def hopfield(search: Search, Z: F32) -> State:
+    """Return the Hopfield model near patterns, each bit at its likelier sign given the others."""
+    state = of_one_strength(search.judge, Z)
+    none = np.zeros(search.judge.n_spins, np.float32)
+    for _ in range(_SWEEPS if state.fit.parameters == HOPFIELD else 0):
+        X = coefficients(search.some, state.fit.Z, state.fit.g.astype(np.float32))
+        Z = sweep(search.some, state.fit.Z, X, none)[0]
+        if (Z == state.fit.Z).all():
+            break
+        other = of_one_strength(search.judge, Z)
+        if other.objective > state.objective - calibration.LEAST_GAIN:
+            break
+        state = other
+    return state
+
+
+def with_turned_bits(search: Search, state: State, most: int = 2, least: int = 0) -> State:
+    """Return the model with entries turned that make the description shorter.
+
+    All that gain alone, or fewer of them: those of one pattern gain less together.
+    """
+    while most and len(state.fit.Z):
+        turns = turning(search.fine, state)
+        n = int(np.count_nonzero(turns.gain))
+        while n and most:
+            Z = turns.first(state.fit.Z, n)
+            other, most = with_patterns(search.judge, Z, state, least=least), most - 1
+            if other.objective < state.objective and _keeps(other, state, least):
+                break
+            n //= FEWER
+        else:
+            break
+        state = other
+    return state
+
+
+def _keeps(other: State, state: State, least: int) -> bool:
+    """Say whether a model of at least so many patterns has them, and is no less likely."""
+    return least == 0 or (len(other.fit.Z) >= least and other.fit.L >= state.fit.L)
+
+
+def refined(search: Search, state: State) -> State:
+    """Return the model with strengths, fields and bits fitted to all samples.
+
+    One strength, without fields and zeros, needs no more than it has seen; bits come with their
+    confidence.
+    """
+    fit = state.fit
+    if fit.parameters == HOPFIELD and (fit.Z != 0).all():
+        return state
+    least = min(search.n_patterns or 0, len(fit.Z))
+    return with_turned_bits(search, finer(search, state), _REFINEMENTS, least)
+
+
+def finer(search: Search, state: State) -> State:
+    """Judge by all samples from now on; return the model fitted to them."""
+    if search.fine is search.judge:
+        return state
+    search.fine.n_seen = search.judge.n_seen
+    search.judge, fit = search.fine, state.fit
+    return stated(search.judge, refit(search.judge, fit.Z, fit.g, fit.b, fit.parameters))
