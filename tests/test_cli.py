@@ -89,7 +89,7 @@ def test_the_published_algorithm(run, small):
     assert (result["recovered"], result["rounds"]) == (3, 3)
     assert "spectrum" not in result
     model = dt.load("m.npz")
-    assert (model.start, model.damping, model.beta) == ("random", 0.0, 2.0)
+    assert (model.start, model.damping, model.beta) == ("random", None, 2.0)
     assert result["method"] == "DualTAP"
     assert run("fit", small, "-o", "m2.npz", "--method", "dualtap", "-q") == (0, "", "")
     assert dt.load("m2.npz").beta_ == pytest.approx(2.0, abs=0.15)  # fitted

@@ -216,7 +216,7 @@ def test_a_fit_to_some_of_the_samples_first(there, products, monkeypatch):
     """Few samples are looked at on the host; those in weak fields are then gone over there."""
     expected = fitted("weak")
     monkeypatch.setattr(builder, "DENSE", 0)
-    monkeypatch.setattr("dualtap.recovery.loop._ENOUGH_SAMPLES", 500)
+    monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 500)
     model = dt.HopfieldPatterns(random_state=0).fit(there(samples("weak")))
     assert dt.metrics.match(model.patterns_, expected.patterns_).mean_overlap > 0.99
     assert products.n_stayed > 10

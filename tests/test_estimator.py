@@ -76,7 +76,7 @@ def test_kink_stops_at_the_number_of_patterns(n_patterns, n_samples, seed):
 
 def test_the_defaults_are_the_published_algorithm():
     model = DualTAP(7, 1.5)
-    assert (model.start, model.damping, model.n_students) == ("random", 0.0, None)
+    assert (model.start, model.damping, model.n_students) == ("random", None, None)
 
 
 def test_beta_is_fitted_if_not_given():
@@ -580,7 +580,9 @@ def test_parameters_can_be_read_set_and_cloned(small):
         "start": "random",
         "n_students": 7,
         "n_steps": 4,
-        "damping": 0.0,
+        "scheme": "tap",
+        "alpha": "samples",
+        "damping": None,
         "tol": 1e-4,
         "max_iter": 50,
         "random_state": None,

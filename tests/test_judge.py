@@ -50,9 +50,8 @@ def case(request):
     X, Z, g, b = drawn(seed, missing)
     judge = judged(X)
     judge.fill(Z, g, b)
-    (S, _), *rest = judge.chunks()
-    assert not rest
-    S = S.astype(float)
+    (rows,) = judge.blocks()
+    S = judge.samples(rows).astype(float)
 
     def value(g, b):
         return log_likelihood(S, X != 0, Z, g, b)
@@ -127,27 +126,23 @@ def test_curvature_at_fixed_mean_fields_is_a_change_of_variables(case):
 
 
 def test_one_strength_is_the_sum_of_all(case):
-    judge, Z, _, b, _ = case
-    beta = 0.7
-    s = judge.statistics(Z, np.full(3, beta), b)
-    common = judge.common(Z, beta, b)
-    assert pytest.approx(s.L, rel=1e-5) == common.L
-    assert common.slope == pytest.approx(s.slope.sum(), abs=1e-4)
-    curvature = judge.curvature(Z, np.full(3, beta), b).H.sum()
-    assert common.curvature == pytest.approx(curvature, rel=1e-4)
-    np.testing.assert_allclose(common.residual, s.residual, atol=1e-5)
-    np.testing.assert_allclose(common.variance, s.variance, atol=1e-5)
+    judge, Z, *_ = case
+    beta, none = 0.7, np.zeros(6)
+    slope, curvature = judge.one_strength(Z).derivatives(beta)
+    all_of = judge.statistics(Z, np.full(3, beta), none).slope
+    assert slope == pytest.approx(all_of.sum(), abs=1e-4)
+    H = judge.curvature(Z, np.full(3, beta), none).H
+    assert curvature == pytest.approx(H.sum(), rel=1e-4)
 
 
 def test_missing_spins_are_filled_given_the_others():
     X, Z, g, b = drawn(3, missing=0.3)
     judge = judged(X)
-    (before, seen), *_ = judge.chunks()
-    np.testing.assert_array_equal(seen, X != 0)
+    (rows,) = judge.blocks()
+    before = judge.samples(rows).copy()
     np.testing.assert_allclose(before, np.where(X == 0, judge.mean, X), atol=1e-6)
     judge.fill(Z, g, b)
-    (after, _), *_ = judge.chunks()
-    np.testing.assert_array_equal(after, filled(X, Z, g, b, judge.mean))
+    np.testing.assert_array_equal(judge.samples(rows), filled(X, Z, g, b, judge.mean))
 
 
 def test_means_and_counts():
@@ -183,7 +178,7 @@ def test_blocks_make_no_difference(monkeypatch, missing):
     monkeypatch.setattr(judge, "_CHUNK", 6 * 7)
     many = judged(X)
     many.fill(Z, g, b)
-    assert len(list(many.chunks())) == 8
+    assert len(many.blocks()) == 8
     for a, c in zip(one.statistics(Z, g, b), many.statistics(Z, g, b), strict=True):
         np.testing.assert_allclose(a, c, rtol=1e-4, atol=1e-4)
     for a, c in zip(one.curvature(Z, g, b), many.curvature(Z, g, b), strict=True):
@@ -213,3 +208,42 @@ def test_large_fields_do_not_overflow():
     X, Z, g, b = drawn(7)
     s = judged(X).statistics(Z, 1e4 * g, 1e4 * b)
     assert all(np.isfinite(part).all() for part in s)
+
+
+@pytest.mark.parametrize("n_spins", [3, 38, 1000, 2500])
+def test_the_kernels_against_double_precision(n_spins):
+    rng = np.random.default_rng(8)
+    X = rng.choice(np.array([-1, 0, 1], np.int8), size=(4500 // n_spins * 3, n_spins))
+    X[:2] = [[1], [-1]]
+    Z = rng.choice(np.array([-1, 1], np.float32), size=(2, n_spins))
+    g, b = np.array([3.0, -2.0]) * np.sqrt(n_spins), rng.normal(size=n_spins)
+    judge = judged(X)
+    parts = [[part.astype(float) for part in block] for block in judge.residuals(Z, g, b)]
+    S, R, W = (np.concatenate(part) for part in zip(*parts, strict=True))
+    F, seen = S @ Z.T.astype(float), X != 0
+    h = b + (g / n_spins * F) @ Z - S * (g / n_spins).sum()
+    np.testing.assert_allclose(R, seen * (S - np.tanh(h)), atol=2e-5)
+    np.testing.assert_allclose(W, seen / np.cosh(h) ** 2, atol=2e-5)
+    s = judge.statistics(Z, g, b)
+    assert pytest.approx(log_expit(2 * S * h)[seen].sum(), rel=1e-6) == s.L
+    assert judge.log_likelihood(Z, g, b) == pytest.approx(s.L, rel=1e-7)
+    np.testing.assert_allclose(s.residual, R.sum(axis=0), atol=1e-4)
+    np.testing.assert_allclose(s.variance, W.sum(axis=0), atol=1e-4)
+
+
+def test_overlaps_are_kept_until_samples_or_patterns_change():
+    X, Z, g, b = drawn(9, missing=0.3)
+    judge, other = judged(X), judged(X)
+    judge.statistics(Z, g, b)
+    judge.fill(Z, g, b)
+    other.fill(Z, g, b)
+    assert judge.log_likelihood(Z, g, b) == other.log_likelihood(Z, g, b)
+    Z[0] *= -1
+    Z[1, :2] *= -1
+    assert judge.log_likelihood(Z, g, b) == judged_at(X, Z, g, b, judge)
+
+
+def judged_at(X, Z, g, b, judge):
+    """L by loops, of the samples as a judge has filled them."""
+    S = judge.samples(slice(None)).astype(float)
+    return pytest.approx(log_likelihood(S, X != 0, Z, g, b), rel=1e-5)

@@ -9,7 +9,10 @@ from dualtap import HopfieldModel, HopfieldPatterns, as_spins
 from dualtap.metrics import match
 from dualtap.recovery import loop
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import null
+from dualtap.recovery.moves import null, stated
+from dualtap.recovery.refit import at
+from dualtap.recovery.steps import steps
+from dualtap.spins.storage import spread
 
 
 def teacher(n_spins, n_patterns, beta, n_samples, seed=0, **options):
@@ -48,7 +51,7 @@ def test_the_trace_tells_what_was_accepted(digits):
     seen = []
     spins = as_spins(digits)
     found = loop.recover(spins, None, np.random.default_rng(0), watch=seen.append)
-    trace = list(loop.steps(found.search))
+    trace = list(steps(found.search))
     assert [info._asdict() for info in seen] == trace
     assert [step["step"] for step in trace] == list(range(len(trace)))
     assert all((step["gain"] > 0) == step["accepted"] for step in trace if abs(step["gain"]) > 1)
@@ -293,3 +296,40 @@ def test_repulsive_patterns():
     assert overlaps(found, model.patterns).min() > 0.9
     assert (found.strengths_ < 0).sum() == 2
     assert found.n_patterns_ == 5
+
+
+def test_weak_patterns_beside_a_strong_one():
+    strengths = np.array([1.3, 0.9, 0.85, 0.8])
+    zeta = np.random.default_rng(1).choice([-1, 1], size=(4, 300))
+    X = HopfieldModel(zeta, strengths=strengths).sample(6000, random_state=1)
+    model = HopfieldPatterns(random_state=0).fit(X)
+    assert model.n_patterns_ == 4
+    found = match(model.patterns_, zeta)
+    assert found.overlaps.min() > 0.95
+    np.testing.assert_allclose(np.sort(model.strengths_), np.sort(strengths), rtol=0.1)
+
+
+@pytest.mark.parametrize("kind", ["digits", "teacher"])
+def test_the_seed_changes_nothing_that_is_found(kind, digits):
+    X = digits if kind == "digits" else teacher(100, 4, 1.5, 200)[1]
+    models = [HopfieldPatterns(random_state=seed).fit(X) for seed in (0, 1)]
+    assert models[0].n_patterns_ == models[1].n_patterns_
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-3)
+
+
+def test_models_are_compared_on_the_same_samples(monkeypatch):
+    """By few rows a model may look shorter than a better one does by all of them."""
+    monkeypatch.setattr(loop, "MOST_SPINS", 10)
+    monkeypatch.setattr("dualtap.recovery.calibration.JUDGED_ENTRIES", 1)  # 256 samples
+    zeta = np.random.default_rng(0).choice([-1, 1], size=(3, 100))
+    X = HopfieldModel(zeta, strengths=np.array([1.3, 0.8, 0.8])).sample(4000, random_state=0)
+    easy = np.argsort(-np.abs(X @ zeta[0]))  # those that the strong pattern explains best
+    first = spread(4000, 256)
+    order = np.empty(4000, dtype=np.int64)
+    order[first] = easy[:256]
+    order[np.setdiff1d(np.arange(4000), np.arange(4000)[first])] = easy[256:]
+    found = loop.recover(as_spins(X[order]), None, np.random.default_rng(0))
+    fit, judge = found.state.fit, found.search.judge
+    again = stated(judge, at(judge, fit.Z, fit.g, fit.b, fit.parameters, fit.spread))
+    assert again.objective == pytest.approx(found.state.objective, abs=1)
+    assert len(fit.Z) >= 3

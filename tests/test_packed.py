@@ -288,7 +288,7 @@ def test_strong_fields_need_no_more_than_enough_samples(monkeypatch):
     teacher = dt.HopfieldModel.random(300, 4, beta=2.0, random_state=0)
     X = teacher.sample(500, random_state=1)
     monkeypatch.setattr(builder, "DENSE", 0)
-    monkeypatch.setattr("dualtap.recovery.loop._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 100)
     monkeypatch.setattr("dualtap.recovery.calibration.JUDGED_ENTRIES", 300 * 300)
     model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert dt.metrics.match(model.patterns_, teacher.patterns).n_recovered(0.999) == 4

@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import calibration
-from dualtap.recovery import posterior
+from dualtap.recovery import posterior, weak_field
 from dualtap.recovery.bits import sweep
 from dualtap.recovery.posterior import coefficients, strong_field_posterior
 from dualtap.recovery.reasons import reason, threshold_beta
@@ -157,11 +157,24 @@ def test_weak_means_do_not_depend_on_signs_and_order_of_patterns(missing):
 # --- Confidence in strong fields ----------------------------------------------------------------
 
 
+def test_weak_means_by_passes_and_by_the_gram_matrix_of_the_spins(monkeypatch):
+    teacher = teacher_of(150, 3, 0.8)
+    X = teacher.sample(400, random_state=1)
+    start, one = teacher.patterns.astype(np.float32), np.ones(150, np.float32)
+    by_gram, by_passes = (blocks_of(X).minus(np.full(150, 0.01, np.float32)) for _ in range(2))
+    m = WeakFieldPosterior(by_gram, one, 3).means(start)
+    assert by_gram.gram is not None
+    monkeypatch.setattr(weak_field, "_PASSES", 1)
+    other = WeakFieldPosterior(by_passes, one, 3).means(start)
+    assert by_passes.gram is None
+    np.testing.assert_allclose(m, other, atol=1e-3)
+
+
 def strong_posterior(teacher, X, fields=None):
     b = np.zeros(teacher.n_spins, np.float32) if fields is None else fields.astype(np.float32)
     zeta = teacher.patterns.astype(np.float32)
     rng = np.random.default_rng(0)
-    return strong_field_posterior(blocks_of(X), zeta, teacher.beta, b, rng)
+    return strong_field_posterior(blocks_of(X), zeta, teacher.strengths, b, rng)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -191,7 +204,7 @@ def test_coefficients_are_drawn_from_their_posterior(monkeypatch):
 
     def spy(blocks, Z, x, fields, *, rng=None, **options):
         if rng is not None:
-            noise.append(x - coefficients(blocks, Z, 2.0))
+            noise.append(x - coefficients(blocks, Z, np.float32(2.0)))
         return sweep(blocks, Z, x, fields, rng=rng, **options)
 
     monkeypatch.setattr(posterior, "sweep", spy)
@@ -258,7 +271,7 @@ def test_strong_posterior_with_gaps_and_fields_is_calibrated():
 def test_coefficients_are_overlaps_over_what_was_observed():
     zeta = coins((2, 40)).astype(np.float32)
     X = with_gaps(np.stack([zeta[0], -zeta[1]]), 0.5)
-    found = coefficients(blocks_of(X), zeta, 1.5)
+    found = coefficients(blocks_of(X), zeta, np.float32(1.5))
     np.testing.assert_allclose(np.diag(found), [1.5, -1.5], rtol=1e-6)
 
 

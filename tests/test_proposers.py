@@ -6,9 +6,11 @@ import pytest
 from dualtap._kernels.atoms import best_supports
 from dualtap.hopfield import HopfieldModel
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import freed, null
+from dualtap.recovery.moves import freed, null, of_one_strength
 from dualtap.recovery.proposers.rotation import (
     agree,
+    has_flat,
+    leaves_noise,
     residual_of,
     responds_linearly,
     rotated,
@@ -188,3 +190,57 @@ def test_students_of_too_many_spins_are_none(monkeypatch):
     monkeypatch.setattr(module, "MOST_SPINS", 10)
     X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(20, 11))
     assert proposed(X).shape == (0, 11)
+
+
+# --- what a model leaves ---
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(("beta", "n_samples"), [(1.5, 90), (1.5, 700), (2.0, 90)])
+def test_patterns_leave_noise_if_none_is_missing(beta, n_samples, missing):
+    teacher = HopfieldModel.random(400, 4, beta, random_state=0)
+    X, rng = teacher.sample(n_samples, random_state=1), np.random.default_rng(3)
+    X[rng.random(X.shape) < missing] = 0
+    spins = as_spins(np.where(X == 0, np.nan, X.astype(float)) if missing else X)
+    judge, blocks = Judge(spins), Blocks(spins)
+    whole, zeta = spectrum(blocks, rng), teacher.patterns.astype(np.float32)
+
+    def explain(Z):
+        return leaves_noise(blocks, of_one_strength(judge, Z).fit, whole)
+
+    assert explain(zeta)
+    assert explain(-zeta[::-1])
+    for mu in range(4):
+        assert not explain(np.delete(zeta, mu, axis=0))
+    half = zeta.copy()
+    half[0, :200] = rng.choice([-1, 1], size=200)
+    assert not explain(half)
+
+
+def test_weak_patterns_show_beside_a_strong_one():
+    """Spins that the weak patterns drag vary in variance, which must not pass for directions."""
+    strengths = np.array([1.3, 0.8, 0.8, 0.8])
+    rng = np.random.default_rng(0)
+    zeta = rng.choice([-1, 1], size=(4, 300))
+    X = HopfieldModel(zeta, strengths=strengths).sample(5000, random_state=1)
+    spins = as_spins(X)
+    blocks, judge = Blocks(spins), Judge(spins)
+    strong = of_one_strength(judge, zeta[:1].astype(np.float32)).fit
+    assert not leaves_noise(blocks, strong, spectrum(blocks, rng))
+    assert residual_of(blocks, strong, rng).n_signal == 3
+    every = refit(judge, zeta.astype(np.float32), strengths, np.zeros(300), Parameters())
+    assert leaves_noise(blocks, every, spectrum(blocks, rng))
+
+
+def test_repulsive_patterns_make_flat_directions():
+    rng = np.random.default_rng(0)
+    zeta = rng.choice([-1, 1], size=(3, 100))
+    for strengths, flat in (
+        ((0.8, 0.8, -3.0), True),
+        ((0.8, 0.8, 0.8), False),
+        ((2.0,) * 3, False),
+    ):
+        model = HopfieldModel(zeta, strengths=np.array(strengths))
+        blocks = Blocks(as_spins(model.sample(3000, random_state=1)))
+        whole = spectrum(blocks, rng)
+        assert has_flat(blocks, whole) == flat, strengths

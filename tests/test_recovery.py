@@ -9,14 +9,22 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
+from dualtap._random import as_generator
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
 from dualtap.hopfield import HopfieldModel
-from dualtap.metrics import pseudo_likelihood
-from dualtap.recovery.published.deflate import Students, deflate, rayleigh
+from dualtap.metrics import match, pseudo_likelihood
+from dualtap.recovery import DualTAP
+from dualtap.recovery.published.deflate import (
+    PARALLEL,
+    SEQUENTIAL,
+    Students,
+    deflate,
+    rayleigh,
+)
 from dualtap.recovery.published.starts import random_students, spectral_student
 from dualtap.recovery.published.stopping import kink
 from dualtap.recovery.refit import fit_beta
-from dualtap.schemes import TAP
+from dualtap.schemes import AMP, TAP, OpperWinther, SequentialAMP, SequentialTAP
 from dualtap.solve import Solution, StopReason, solve
 from dualtap.spins import as_spins
 
@@ -122,6 +130,59 @@ def test_students_run_tap_with_their_options():
     expected = solve(TAP(couplings, 1.7), start, **options)
     np.testing.assert_array_equal(found.magnetizations, expected.magnetizations)
     assert found.n_iter.tolist() == expected.n_iter.tolist()
+
+
+@pytest.mark.parametrize("scheme", [*PARALLEL, *SEQUENTIAL])
+def test_students_run_any_scheme(scheme):
+    _, X = samples()
+    couplings = undeflated(X)
+    found = Students(5, 1.7, scheme=scheme, max_iter=7).run(couplings, np.random.default_rng(0))
+    start = random_students(5, 150, np.random.default_rng(0))
+    rule = {
+        "tap": TAP(couplings, 1.7),
+        "amp": AMP(couplings, 1.7),
+        "opper-winther": OpperWinther(couplings, 1.7),
+        "opper-winther-printed": OpperWinther(couplings, 1.7, printed=True),
+        "sequential-tap": SequentialTAP(couplings, 1.7, 0.95),
+        "sequential-amp": SequentialAMP(couplings, 1.7, 0.95, "field"),
+    }[scheme]
+    expected = solve(rule, start, max_iter=7)
+    np.testing.assert_array_equal(found.magnetizations, expected.magnetizations)
+
+
+@pytest.mark.parametrize("scheme", ["amp", "opper-winther", "opper-winther-printed"])
+def test_other_schemes_recover_what_tap_does(scheme):
+    teacher, X = samples()
+    model = DualTAP(3, 2.0, scheme=scheme, n_students=6, random_state=0).fit(X)
+    assert match(model.patterns_, teacher.patterns).n_recovered() == 3
+
+
+def test_sequential_students_take_their_damping_from_the_estimator():
+    _, X = samples()
+    couplings, start = undeflated(X), random_students(3, 150, np.random.default_rng(0))
+    found = Students(3, 1.7, scheme="sequential-tap", damping=0, max_iter=3).run(
+        couplings, np.random.default_rng(0)
+    )
+    expected = solve(SequentialTAP(couplings, 1.7, 0.0), start, max_iter=3)
+    np.testing.assert_array_equal(found.magnetizations, expected.magnetizations)
+
+
+def test_the_printed_alpha_is_that_of_the_reaction_term():
+    X = np.random.default_rng(3).choice([-1, 1], size=(60, 150))
+    options = {"n_students": 1, "max_iter": 1, "random_state": 0}
+    start = random_students(1, 150, as_generator(0))
+    J = X.T @ X / 150
+    for name, alpha in (("patterns", 1 / 150), ("samples", 60 / 150)):
+        model = DualTAP(1, 0.6, alpha=name, **options).fit(X)
+        expected = solve(TAP(DenseCouplings(J, alpha=alpha), 0.6), start, max_iter=1)
+        np.testing.assert_allclose(model.magnetizations_, expected.magnetizations, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_patterns": 2, "scheme": "amp"}])
+def test_the_printed_alpha_needs_p_and_tap(options):
+    _, X = samples()
+    with pytest.raises(ValueError, match='alpha="patterns" is the P/N of the printed TAP'):
+        DualTAP(beta=2.0, alpha="patterns", **options).fit(X)
 
 
 # --- Rayleigh -----------------------------------------------------------------------------------

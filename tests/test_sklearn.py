@@ -16,7 +16,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dualtap as dt
 from dualtap import _validation
-from dualtap.baselines import NaiveMeanField, PseudoLikelihood
+from dualtap.baselines import (
+    DecimatedPseudoLikelihood,
+    InteractionScreening,
+    NaiveMeanField,
+    PseudoLikelihood,
+)
 from dualtap.preprocessing import BinarizeSpins
 from dualtap.recovery.learned import LearnedPatterns
 
@@ -24,7 +29,12 @@ GIVEN = dt.HopfieldPatterns(2, random_state=0)
 BLIND = dt.HopfieldPatterns(random_state=0)
 PUBLISHED = dt.DualTAP(2, beta=2.0, random_state=0)
 RBM = dt.HopfieldRBM(3, max_updates=20, n_chains=10, early_stopping=False, random_state=0)
-PAIRS = [NaiveMeanField(shrinkage=0.1), PseudoLikelihood(0.1)]
+PAIRS = [
+    NaiveMeanField(shrinkage=0.1),
+    PseudoLikelihood(0.1),
+    InteractionScreening(0.1),
+    DecimatedPseudoLikelihood(0.1),
+]
 ESTIMATORS = [BLIND, GIVEN, PUBLISHED, RBM, *PAIRS]
 NOT_A_CLASSIFIER = (
     "there is a probability for each pattern, and the check expects one for each class it has in y"

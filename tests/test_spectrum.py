@@ -14,7 +14,6 @@ from dualtap.recovery.factors import iterate, start_factors
 from dualtap.recovery.noise import LEVEL, balanced, count_signals, deviates, noise_edge
 from dualtap.recovery.space import (
     _fitted,
-    leave_noise,
     likely_ranks,
     linear_space,
     n_missing,
@@ -603,52 +602,6 @@ def test_the_linear_space_is_that_of_the_singular_directions():
         )
         np.testing.assert_allclose(cosine, 1, atol=1e-4)
         assert not factors.fields.any()
-
-
-# --- What patterns leave ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize(("beta", "n_samples"), [(1.5, 90), (1.5, 700), (2.0, 90)])
-def test_patterns_leave_noise_if_none_is_missing(beta, n_samples, missing):
-    teacher, X = samples(beta, 4, n_samples, 400)
-    rng = np.random.default_rng(3)
-    X[rng.random(X.shape) < missing] = 0
-    zeta = teacher.patterns.astype(np.float32)
-    blocks = blocks_of(X)
-    assert leave_noise(blocks, zeta, rng)
-    for mu in range(4):
-        assert not leave_noise(blocks, np.delete(zeta, mu, axis=0), rng)
-    order, signs = rng.permutation(4), coins(rng, (4, 1))
-    assert leave_noise(blocks, signs * zeta[order], rng)
-    # Half of one pattern is not enough.
-    half = zeta.copy()
-    half[0, :200] = coins(rng, 200)
-    assert not leave_noise(blocks, half, rng)
-
-
-def test_a_few_samples_show_that_much_is_missing(monkeypatch):
-    teacher, X = samples(1.5, 4, 700, 400)
-    sizes, count = [], space.n_missing
-
-    def spy(blocks, factors, rng):
-        sizes.append(blocks.n_samples)
-        return count(blocks, factors, rng)
-
-    monkeypatch.setattr(space, "n_missing", spy)
-    zeta, rng = teacher.patterns.astype(np.float32), np.random.default_rng(0)
-    assert not leave_noise(blocks_of(X), zeta[:2], rng)
-    assert sizes == [256]
-    assert leave_noise(blocks_of(X), zeta, rng)
-    assert sizes == [256, 256, 700]
-
-
-def test_a_pattern_of_seven_samples_in_seven_hundred_is_missed():
-    teacher, X = samples(1.5, 4, 700, 400)
-    zeta, rng = teacher.patterns.astype(np.float32), np.random.default_rng(0)
-    assert leave_noise(blocks_of(X), zeta, rng)
-    X[::100] = np.where(rng.random((7, 400)) < 0.02, -1, 1) * coins(rng, 400)
-    assert not leave_noise(blocks_of(X), zeta, rng)
 
 
 # --- Large matrices: the randomised path --------------------------------------------------------
