@@ -255,8 +255,8 @@ def test_noise_is_not_made_into_patterns():
     assert model.summary() == f"no pattern: {model.reason_}"
     assert model.transform(X).shape == model.predict_proba(X).shape == (300, 0)
     assert set(model.predict(X)) == set(model.labels_) == {-1}
-    assert model.score(X) == pytest.approx(-np.log(2))
-    np.testing.assert_allclose(model.score_samples(X), -np.log(2))
+    assert -np.log(2) <= model.score(X) < 0.01 - np.log(2)  # of spins with their own means
+    np.testing.assert_allclose(model.score_samples(X), -np.log(2), atol=0.02)
     assert model.strengths_.shape == (0,)
     np.testing.assert_allclose(model.sample(400, random_state=0).mean(), 0, atol=0.01)
 

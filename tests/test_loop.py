@@ -238,7 +238,7 @@ def test_any_data_give_a_sound_answer(kind, n_samples, n_spins, n_patterns, seed
     assert (model.labels_[empty] == -1).all()
     assert np.isnan(model.score_samples(X))[empty].all()
     assert np.isfinite(model.score_samples(X)[~empty]).all()
-    assert model.score(X) >= null_score(X) - 1e-6
+    assert model.score(X) >= null_score(X) - 1e-3
 
 
 def null_score(X):

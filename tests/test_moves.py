@@ -12,6 +12,7 @@ from dualtap.recovery.moves import (
     distinct,
     enlarged,
     freed,
+    halved,
     null,
     of_one_strength,
     of_sites,
@@ -61,11 +62,11 @@ def test_patterns_that_are_there_pay_and_others_do_not():
     rng = np.random.default_rng(2)
     model, judge = general()
     Z = np.concatenate([rng.choice([-1, 0, 1], size=(2, 40)), model.patterns])
-    kept, g = paying(fitted(judge, Z), judge)
+    kept, g = paying(stated(judge, fitted(judge, Z)), judge)
     assert kept.tolist() == [False, False, True, True, True]
     np.testing.assert_allclose(g[kept], fitted(judge, model.patterns).g, atol=0.05)
-    assert paying(fitted(judge, Z), judge, least=4)[0].sum() == 4
-    assert paying(fitted(judge, Z), judge, most=1)[0].sum() == 1
+    assert paying(stated(judge, fitted(judge, Z)), judge, least=4)[0].sum() == 4
+    assert paying(stated(judge, fitted(judge, Z)), judge, most=1)[0].sum() == 1
     state = with_patterns(judge, Z.astype(np.float32), null(judge))
     np.testing.assert_array_equal(state.fit.Z, model.patterns)
     assert with_patterns(judge, Z.astype(np.float32), null(judge), least=5).fit.g.shape == (5,)
@@ -265,6 +266,22 @@ def test_freed_keeps_the_length_to_beat():
     assert freed(judge, free) is free
 
 
+# --- the same couplings with fewer entries ---
+
+
+def test_two_patterns_become_their_halves():
+    Z = np.zeros((2, 40), np.float32)
+    Z[0, :8], Z[1, 8:16] = 1, np.tile([1, -1], 4)
+    model = HopfieldModel(Z.astype(int), strengths=np.array([6.0, 6.0]))
+    judge = Judge(as_spins(model.sample(3000, random_state=0)))
+    mixed = np.stack([Z[0] + Z[1], Z[0] - Z[1]])
+    start = with_patterns(judge, mixed, null(judge), least=2)
+    after = halved(judge, start)
+    assert after.objective < start.objective
+    np.testing.assert_array_equal(np.sort(np.abs(after.fit.Z @ Z.T), axis=None), [0, 0, 8, 8])
+    assert halved(judge, after) is after
+
+
 # --- which of many ---
 
 
@@ -274,8 +291,8 @@ def test_chosen_candidates_are_there_and_not_twice():
     flipped = model.patterns * np.where(rng.random((3, 40)) < 0.05, -1, 1)
     others = rng.choice([-1, 0, 1], size=(30, 40))
     pool = np.concatenate([others, -model.patterns, model.patterns, flipped, -flipped])
-    state = freed(judge, null(judge))
-    new = chosen(judge, state, pool.astype(np.float32))
+    state, name = freed(judge, null(judge)), np.log(len(pool)) + 0.5 * np.log(5000)
+    new = chosen(judge, state, pool.astype(np.float32), name)
     size = np.sqrt((new**2).sum(axis=1))
     cosine = np.abs(new @ new.T) / np.outer(size, size)
     assert (cosine[np.triu_indices(len(new), 1)] < 0.9).all()
@@ -283,16 +300,16 @@ def test_chosen_candidates_are_there_and_not_twice():
     assert (overlap.max(axis=0) > 0.85).all()
     assert len(new) <= 5
     one = with_patterns(judge, model.patterns.astype(np.float32), state)
-    assert len(chosen(judge, one, pool.astype(np.float32))) <= 1
+    assert len(chosen(judge, one, pool.astype(np.float32), name)) <= 1
 
 
 def test_nothing_is_chosen_of_noise():
     judge = independent(np.linspace(0.1, 0.9, 40), n_samples=2000)
     pool = np.random.default_rng(0).choice([-1, 0, 1], size=(100, 40)).astype(np.float32)
     state = freed(judge, null(judge))
-    assert len(chosen(judge, state, pool)) == 0
+    assert len(chosen(judge, state, pool, name=np.log(100) + 2)) == 0
     assert len(chosen(judge, state, pool[:0])) == 0
-    some = chosen(judge, state, pool, free=True)
+    some = chosen(judge, state, pool)
     assert 0 < len(some) <= 24
 
 
@@ -300,7 +317,7 @@ def test_the_first_chosen_is_the_one_that_is_there():
     model, judge = general(strengths=(0.5,), n_samples=4000)
     pool = np.concatenate([model.patterns, np.random.default_rng(0).choice([-1, 1], size=(5, 40))])
     state = freed(judge, null(judge))
-    new = chosen(judge, state, pool.astype(np.float32))
+    new = chosen(judge, state, pool.astype(np.float32), name=np.log(6) + 4)
     np.testing.assert_array_equal(np.abs(new @ model.patterns[0]), [(model.patterns != 0).sum()])
     after = stated(judge, fitted(judge, new))
     assert after.objective < state.objective

@@ -330,3 +330,15 @@ def test_what_the_best_vector_gains_on_fair_spins(n_samples, n_spins):
     _, fit = started(X, best[None], Parameters(True, False))
     gained = (fit.L + X.size * np.log(2)) / n_spins
     assert gained == pytest.approx(noise_gain(n_samples / n_spins), rel=0.15)
+
+
+def test_a_start_where_spins_are_certain_is_left():
+    """Without curvature a Newton step goes too far, however much of it is added."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.choice([-1, 1], size=(400, 1)), 6, axis=1)
+    X = np.where(rng.random(X.shape) < 0.02, -X, X)
+    judge = Judge(as_spins(X))
+    Z, none = np.ones((1, 6), np.float32), np.zeros(6)
+    near, far = (refit(judge, Z, np.array([g]), none, Parameters()) for g in (1.0, 60.0))
+    assert far.L > near.L - 20
+    assert far.g == pytest.approx(near.g, rel=0.2)

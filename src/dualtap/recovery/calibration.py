@@ -19,12 +19,14 @@ CHARGED_IF_SEEN = 0.85
 """or this, for a direction above the noise edge (``benchmarks recovery``: P=1, M=125 to 500)."""
 SAME = 0.9
 """Cosine of two patterns from which they are one (``benchmarks fits``)."""
+CONFIRMED = 4.0
+"""Nats beyond the costs by which a half of the samples confirms patterns (``benchmarks nulls``)."""
 LEAST_GAIN = 0.1
 """Nats by which a change must shorten the description (``benchmarks fits``: seeds)."""
 STUDENTS = 16
 """Students of each kind in a round (``benchmarks real``)."""
-COMPARED = 48
-"""Candidates that are compared jointly (``benchmarks real``),"""
+COMPARED = 96
+"""Candidates of one half that the other compares jointly (``benchmarks real``),"""
 MOST_ADDED = 24
 """and added at once."""
 ALWAYS_STUDENTS = 200

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
-from dualtap.recovery import calibration
 from dualtap.recovery.confidence import magnetizations
+from dualtap.recovery.halves import Halves, candidates, found_in_halves, halves_of, with_found
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import (
     State,
     enlarged,
     freed,
+    halved,
     null,
     of_one_strength,
     simplest,
@@ -28,7 +29,6 @@ from dualtap.recovery.moves import (
     with_fewer,
     with_patterns,
 )
-from dualtap.recovery.objective import sizes_of
 from dualtap.recovery.proposers.rotation import (
     Residual,
     clustered,
@@ -37,14 +37,13 @@ from dualtap.recovery.proposers.rotation import (
     looks_binary,
     responds_linearly,
     rotated,
-    rotations,
     share_direction,
     sparse_set,
     straightened,
     whole_sets,
 )
-from dualtap.recovery.proposers.students import MOST_SPINS, students
-from dualtap.recovery.refinement import FEWER, finer, hopfield, refined, with_turned_bits
+from dualtap.recovery.proposers.students import MOST_SPINS
+from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
 from dualtap.recovery.refit import HOPFIELD, at, numbers_of
 from dualtap.recovery.rotate import binary, row_basis
 from dualtap.recovery.selection import chosen
@@ -54,6 +53,8 @@ from dualtap.spins import Spins, as_spins
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
 
+_FEWEST_HALVED = 16  # samples, in halves of which anything may be looked for
+_FEW_FORCED = 16  # patterns are forced one by one, up to so many
 _NO_WORSE = 1e-3  # nats per entry by which draws may make the description longer
 
 
@@ -100,20 +101,22 @@ def recover(
     with one_blas_thread():
         nothing = null(search.judge)
         state, explained = of_samples(search, nothing)
-        if not explained or (n_patterns is not None and spins.n_spins <= MOST_SPINS):
-            # Large data are completed from what was found, for small ones that is only a rival.
-            large = spins.n_spins > MOST_SPINS
-            rivals = [grown(search, state)] if large else [state, grown(search, nothing)]
-            if n_patterns is not None:
-                rivals = [forced(search, rival, n_patterns) for rival in rivals]
-            state = min(rivals, key=_objective if n_patterns is None else _misfit)
-        elif n_patterns is not None:
-            state = forced(search, state, n_patterns)
+        if not explained:
+            state = grown(search, state, nothing)
+        if n_patterns is not None:
+            state = _likeliest(search, state, nothing, n_patterns)
+        elif not explained:
+            state = confirmed(search, state, nothing)
         elif has_flat(search.blocks, search.whole):
             state = finer(search, state)
             state = with_flat(search, state, search.left(search.blocks, state))
         state = refined(search, state)
-        state = search.better(state, simplest(search.judge, state), "tie", "fit")
+        simple = simplest(search.judge, state)
+        if simple.fit.L >= nothing.fit.L:  # what is requested may be worse than independent spins
+            state = search.better(state, simple, "tie", "fit")
+        if not len(state.fit.Z) and not state.fit.parameters.fields:
+            # Whatever describes spins most shortly, they are given their means.
+            state = state._replace(fit=state.fit._replace(b=search.judge.null_fields()))
         m, Z = magnetizations(search.blocks, search.judge, state, rng)
         state = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
@@ -121,11 +124,6 @@ def recover(
 
 def _objective(state: State) -> float:
     return state.objective
-
-
-def _misfit(state: State) -> tuple[int, float]:
-    """Return what ranks models of a given number of patterns: that they have it, then their fit."""
-    return -len(state.fit.Z), -state.fit.L
 
 
 def of_samples(search: Search, state: State) -> tuple[State, bool]:
@@ -177,26 +175,52 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     return state, explained
 
 
-def grown(search: Search, state: State) -> State:
-    """Add to the model what its residuals show, until nothing pays."""
+def grown(search: Search, state: State, nothing: State) -> State:
+    """Return the model with patterns for all directions that it leaves above the noise edge.
+
+    Where that is quick, independent spins are tried as a start, too.
+    """
+    starts = [state, nothing] if len(state.fit.Z) else [nothing]
     if search.judge.n_spins > MOST_SPINS:  # directions of large data show the errors of few rows
-        state = finer(search, state)
+        starts = [finer(search, state)]
+    return min((_with_sets(search, start) for start in starts), key=_objective)
+
+
+def _with_sets(search: Search, state: State) -> State:
     tied = state.fit.parameters == HOPFIELD
-    first, state = state, freed(search.judge, state)
-    left = search.left(search.blocks, state)
-    together = of_sets(search, state, left, tied)
-    rest = search.left(search.blocks, together)
-    if together is not state and (not rest.n_signal or search.judge.n_spins > MOST_SPINS):
-        first = min(first, with_flat(search, together, rest), key=_objective)
-    while search.judge.n_spins <= MOST_SPINS:
-        before, state = state, added(search, state, proposals(search, state, left))
-        if state is before:
-            break
-        left = search.left(search.blocks, state)
-    if state.objective < first.objective:
+    free = freed(search.judge, state)
+    together = of_sets(search, free, search.left(search.blocks, free), tied)
+    if together is free:
         return state
-    search.n_left = rest.n_signal
-    return first
+    together = with_flat(search, together, search.left(search.blocks, together))
+    return min(state, together, key=_objective)
+
+
+def confirmed(search: Search, state: State, nothing: State) -> State:
+    """Add patterns that one half of the samples shows and the other confirms, until none is.
+
+    If there are none, independent spins are where to start, and the shorter description is
+    returned.
+    """
+    if len(search.judge.rows) < _FEWEST_HALVED or search.judge.n_spins > MOST_SPINS:
+        return state
+    halves = halves_of(search.judge, np.random.default_rng(0))
+    other = _grown_by_halves(search, state, halves)
+    if other is state and len(state.fit.Z):
+        other = min(state, _grown_by_halves(search, nothing, halves), key=_objective)
+    return other
+
+
+def _grown_by_halves(search: Search, state: State, halves: Halves) -> State:
+    while True:
+        start = freed(search.judge, state)
+        found = found_in_halves(halves, start, search.rng)
+        if not len(found.Z):
+            return state
+        other = search.better(state, with_found(search.judge, start, found), "add", "halves")
+        if other is state:
+            return state
+        state = other
 
 
 def of_sets(search: Search, state: State, left: Residual, tied: bool) -> State:
@@ -208,6 +232,7 @@ def of_sets(search: Search, state: State, left: Residual, tied: bool) -> State:
     for Z in whole_sets(left, search.rng):
         Z = np.concatenate([state.fit.Z, Z])
         other = with_turned_bits(search, with_patterns(search.judge, Z, state))
+        other = with_turned_bits(search, halved(search.judge, other))
         best = search.better(best, other, "add", "rotation of residuals")
         if tied and (Z != 0).all():
             best = search.better(best, hopfield(search, Z), "add", "rotation of residuals, tied")
@@ -224,25 +249,13 @@ def with_flat(search: Search, state: State, left: Residual) -> State:
     return search.better(state, other, "add", "flat directions")
 
 
-def proposals(search: Search, state: State, left: Residual) -> F32:
-    """Return candidates of all proposers on the residuals of a model."""
-    pool = rotations(left, search.rng)
-    if left.n_signal or search.judge.n_spins <= calibration.ALWAYS_STUDENTS:
-        pool = np.concatenate([pool, students(search.judge, state)])
-    return pool[sizes_of(pool) > 1]
-
-
-def added(search: Search, state: State, pool: F32) -> State:
-    """Return the model with those candidates that pay together, or fewer, or as it was."""
-    new = chosen(search.judge, state, pool)
-    n = len(new)
-    while n:
-        Z = np.concatenate([state.fit.Z, new[:n]])
-        other = with_turned_bits(search, with_patterns(search.judge, Z, state))
-        if search.better(state, other, "add", "residuals") is other:
-            return other
-        n //= FEWER
-    return state
+def _likeliest(search: Search, state: State, nothing: State, n_patterns: int) -> State:
+    """Return the likeliest model of so many patterns that several starts lead to."""
+    starts = [state]
+    if search.judge.n_spins <= MOST_SPINS:
+        starts += [confirmed(search, nothing, nothing), nothing]
+    rivals = [forced(search, start, n_patterns) for start in starts]
+    return max(rivals, key=lambda rival: (len(rival.fit.Z), rival.fit.L))
 
 
 def forced(search: Search, state: State, n_patterns: int) -> State:
@@ -253,8 +266,8 @@ def forced(search: Search, state: State, n_patterns: int) -> State:
         missing = n_patterns - len(state.fit.Z)
         start = freed(judge, state)
         left = search.left(search.blocks, start, missing)
-        pool = proposals(search, start, left.with_at_least(missing))
-        new = chosen(judge, start, pool, free=True)[:missing]
+        pool = candidates(judge, start, left.with_at_least(missing), search.rng)
+        new = chosen(judge, start, pool)[: 1 if missing < _FEW_FORCED else missing]
         if not len(new):
             break
         Z = np.concatenate([state.fit.Z, new])
@@ -276,7 +289,7 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
         return state
     g, b, spread = numbers_of(search.judge, Z, fit.g, fit.b, fit.parameters)
     own = at(search.judge, signs, g, b, fit.parameters, spread)
-    other = stated(search.judge, own)
+    other = stated(search.judge, own, state.found)
     if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
         return state
     return other

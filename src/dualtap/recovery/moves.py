@@ -30,14 +30,26 @@ class State(NamedTuple):
     """Inverse information of the strengths."""
     rho: F64
     """How often the evidence for each pattern is counted."""
+    found: F64
+    """Nats charged for patterns found in half of the samples; NaN for those that are described."""
     m: F32 | None = None
     """Posterior means of the bits, where the proposer has them."""
 
 
-def stated(judge: Judge, fit: Fit) -> State:
-    """Return a fit with its description length."""
+def stated(judge: Judge, fit: Fit, found: F64 | None = None) -> State:
+    """Return a fit with its description length.
+
+    Parameters
+    ----------
+    judge : Judge
+    fit : Fit
+    found : array of shape (n_patterns,), optional
+        Nats charged for patterns that were found in half of the samples, NaN for the others.
+    """
+    found = np.full(len(fit.Z), np.nan) if found is None else found
     rho = times_counted(fit.Z, fit.g, judge)
-    return State(fit, description_length(fit, judge, rho), information(fit), rho)
+    length = description_length(fit, judge, rho, found)
+    return State(fit, length, information(fit), rho, found)
 
 
 def null(judge: Judge) -> State:
@@ -74,7 +86,7 @@ def of_one_strength(judge: Judge, Z: F32) -> State:
     """Return the Hopfield model of patterns: one strength for all, no fields."""
     start = np.ones(len(Z)), np.zeros(judge.n_spins)
     state = stated(judge, refit(judge, Z, *start, HOPFIELD))
-    return state if paying(state.fit, judge)[0].all() else with_patterns(judge, Z, state)
+    return state if paying(state, judge)[0].all() else with_patterns(judge, Z, state)
 
 
 def freed(judge: Judge, state: State) -> State:
@@ -83,7 +95,7 @@ def freed(judge: Judge, state: State) -> State:
     if fit.parameters == Parameters():
         return state
     free = refit(judge, fit.Z, fit.g, fit.b, Parameters())
-    return stated(judge, free)._replace(objective=state.objective)
+    return stated(judge, free, state.found)._replace(objective=state.objective)
 
 
 def with_patterns(
@@ -105,13 +117,13 @@ def with_patterns(
         Patterns to keep at most.
     """
     Z = distinct(Z)
-    g = _known_strengths(Z, state.fit)
+    g, found = _known(Z, state)
     now = state
     if not np.array_equal(Z, state.fit.Z):
-        now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters))
+        now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters), found)
     safe = np.zeros(len(Z), dtype=np.bool_)
     while True:
-        kept, predicted = paying(now.fit, judge, least, most, safe)
+        kept, predicted = paying(now, judge, least, most, safe)
         if kept.all():
             return now
         other = _reduced(judge, now, kept, predicted, (g, state.fit.b))
@@ -147,11 +159,11 @@ def _reduced(
     likeliest = starts[0]
     if len(Z):
         likeliest = max(starts, key=lambda start: judge.log_likelihood(Z, *start))
-    return stated(judge, refit(judge, Z, *likeliest, fit.parameters))
+    return stated(judge, refit(judge, Z, *likeliest, fit.parameters), state.found[kept])
 
 
 def paying(
-    fit: Fit,
+    state: State,
     judge: Judge,
     least: int = 0,
     most: int | None = None,
@@ -164,12 +176,11 @@ def paying(
     out one by one, the worst first, as long as more than ``least`` remain, until at most ``most``
     do, and never the ``safe`` ones unless they are too many.
     """
-    K = information(fit)
+    fit, K = state.fit, state.K
     g, alive, sizes = fit.g.copy(), np.ones(len(fit.g), dtype=np.bool_), sizes_of(fit.Z)
-    number = 0.5 * np.log(judge.n_samples)
+    costs = pattern_costs(sizes, state.rho, judge, fit.g > 0)
+    costs = np.where(np.isnan(state.found), costs, state.found) + 0.5 * np.log(judge.n_samples)
     while alive.sum() > least:
-        rho = times_counted(fit.Z, fit.g, judge)
-        costs = pattern_costs(sizes, rho, judge, fit.g > 0) + number
         own = np.maximum(np.diag(K), 1e-300)
         net = np.where(alive, np.square(g) / (2 * own) - costs, np.inf)
         too_many = most is not None and alive.sum() > most
@@ -203,15 +214,52 @@ def unlike(Z: F32) -> list[int]:
     return kept
 
 
-def _known_strengths(Z: F32, fit: Fit) -> F64:
-    g = np.zeros(len(Z))
-    n = min(len(Z), len(fit.Z))
-    size = np.sqrt(sizes_of(Z[:n]) * sizes_of(fit.Z[:n]))
-    same = np.einsum("ki,ki->k", Z[:n], fit.Z[:n]) > calibration.SAME * size
-    g[:n][same] = fit.g[:n][same]
+def _known(Z: F32, state: State) -> tuple[F64, F64]:
+    """Return the strengths that patterns have in a model, and what they are charged there.
+
+    A pattern is known by the one it is most like; one that was found in half of the samples, and
+    is not what it was, has to be described.
+    """
+    fit = state.fit
+    g, found = np.zeros(len(Z)), np.full(len(Z), np.nan)
+    if len(Z) and len(fit.Z):
+        cosine = (Z @ fit.Z.T) / np.sqrt(np.outer(sizes_of(Z), sizes_of(fit.Z)))
+        like = np.argmax(cosine, axis=1)
+        same = cosine[np.arange(len(Z)), like] > calibration.SAME
+        like = like[same]
+        as_it_was = (Z[same] == fit.Z[like]).all(axis=1)
+        g[same], found[same] = fit.g[like], np.where(as_it_was, state.found[like], np.nan)
     if fit.parameters.tied:
         g[:] = float(fit.g[0]) if len(fit.g) else 1.0
-    return g
+    return g, found
+
+
+def halved(judge: Judge, state: State) -> State:
+    r"""Return the model with pairs of patterns replaced by their halves, where that is shorter.
+
+    Patterns ξ and ξ' of one strength on the same spins have the couplings of :math:`(\xi \pm
+    \xi')/2` of twice the strength, which have half as many entries.
+    """
+    while len(state.fit.Z) > 1:
+        Z, size = state.fit.Z, sizes_of(state.fit.Z)
+        shared = np.square(Z) @ np.square(Z).T / np.maximum.outer(size, size)
+        ratio = np.divide.outer(state.fit.g, state.fit.g)
+        alike = (shared > calibration.SAME) & (ratio >= 1) & (ratio < 1 / calibration.SAME)
+        for mu, nu in np.argwhere(alike & ~np.eye(len(Z), dtype=np.bool_)):
+            halves = np.trunc((Z[mu] + Z[nu]) / 2), np.trunc((Z[mu] - Z[nu]) / 2)
+            if min(map(np.count_nonzero, halves)) < 2:
+                continue
+            rest = np.delete(np.arange(len(Z)), (mu, nu))
+            new = np.concatenate([Z[rest], halves]).astype(np.float32)
+            g = np.append(state.fit.g[rest], 2 * state.fit.g[[mu, nu]])
+            fit = refit(judge, new, g, state.fit.b, state.fit.parameters)
+            other = stated(judge, fit, np.append(state.found[rest], [np.nan, np.nan]))
+            if other.objective < state.objective:
+                state = other
+                break
+        else:
+            break
+    return state
 
 
 def simplest(judge: Judge, state: State) -> State:
@@ -223,7 +271,8 @@ def simplest(judge: Judge, state: State) -> State:
     ):
         if parameters == state.fit.parameters or not _worth_trying(state, parameters, judge):
             continue
-        other = stated(judge, refit(judge, state.fit.Z, state.fit.g, state.fit.b, parameters))
+        fit = refit(judge, state.fit.Z, state.fit.g, state.fit.b, parameters)
+        other = stated(judge, fit, state.found)
         if other.objective < state.objective:
             state = other
     return state
@@ -261,7 +310,7 @@ def enlarged(judge: Judge, state: State) -> State:
         if gain > 0.5 * np.log(judge.n_samples) * (len(fit.g) - 1):
             wanted = wanted._replace(tied=False)
     for parameters in {wanted, wanted._replace(tied=fit.parameters.tied)} - {fit.parameters}:
-        other = stated(judge, refit(judge, fit.Z, fit.g, fit.b, parameters))
+        other = stated(judge, refit(judge, fit.Z, fit.g, fit.b, parameters), state.found)
         if other.objective < state.objective:
             state = other
     return state

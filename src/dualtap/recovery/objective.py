@@ -75,13 +75,15 @@ def noise_gain(alpha: float) -> float:
     return 1.164 * (1 - 0.8 / (1 + float(np.sqrt(alpha))))
 
 
-def description_length(fit: Fit, judge: Judge, rho: F64) -> float:
+def description_length(fit: Fit, judge: Judge, rho: F64, found: F64) -> float:
     r"""Return the description length of data and model, in nats.
 
-    A strength costs :math:`\frac12 \log M`. Fields are described around zero or, what patterns
-    put on the spins at their mean overlaps included, as mean fields.
+    A pattern costs what it is charged as ``found``, or its entries where that is NaN; a strength
+    costs :math:`\frac12 \log M`. Fields are described around zero or, what patterns put on the
+    spins at their mean overlaps included, as mean fields.
     """
     costs = pattern_costs(sizes_of(fit.Z), rho, judge, fit.g > 0)
+    costs = np.where(np.isnan(found), costs, found)
     number = 0.5 * np.log(judge.n_samples)
     total = -fit.L + costs.sum() + number * fit.n_strengths
     effective = float(fit.n_strengths)

@@ -67,6 +67,8 @@ def refined(search: Search, state: State) -> State:
     fit = state.fit
     if fit.parameters == HOPFIELD and (fit.Z != 0).all():
         return state
+    if np.isfinite(state.found).any():  # entries fitted to all samples predict others worse
+        return finer(search, state)
     least = min(search.n_patterns or 0, len(fit.Z))
     return with_turned_bits(search, finer(search, state), _REFINEMENTS, least)
 
@@ -77,4 +79,5 @@ def finer(search: Search, state: State) -> State:
         return state
     search.fine.n_seen = search.judge.n_seen
     search.judge, fit = search.fine, state.fit
-    return stated(search.judge, refit(search.judge, fit.Z, fit.g, fit.b, fit.parameters))
+    fit = refit(search.judge, fit.Z, fit.g, fit.b, fit.parameters)
+    return stated(search.judge, fit, state.found)

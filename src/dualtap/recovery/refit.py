@@ -19,6 +19,7 @@ from dualtap.spins.blocks import F32
 
 _STEPS = 25
 _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far
+_SHORTER = 10.0  # times that a step is shorter after one too far
 _SETTLED = 2e-2  # nats for each strength
 _MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
@@ -88,7 +89,7 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
     precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     judge.fill(Z, g, b)
     now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
-    moved = False
+    moved, share = False, 1.0
     C, fresh, last = judge.curvature(Z, g, b), True, np.inf
     for _ in range(_STEPS):
         mean_field = b + g @ A
@@ -97,13 +98,14 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
         slope = now.slope - A @ now.residual - precision * g
         stiff = precision + ridge * np.diag(C.H)
         dg, db = newton_step(now, slope, C.around(A), mean_field, stiff, v, parameters)
+        dg, db = share * dg, share * db
         new = judge.statistics(Z, g + dg, b + db - dg @ A)
         risen = _penalised(new.L, g + dg, mean_field + db, precision, v) - value
         if risen < 0:
             if risen > -_SETTLED * (len(g) + 1):
                 break
-            if fresh:
-                ridge *= _STIFFER
+            if fresh:  # where spins are certain there is no curvature to stiffen
+                ridge, share = ridge * _STIFFER, share / _SHORTER
             if ridge > _STIFFEST:
                 break
             if not fresh:
@@ -111,6 +113,7 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
             continue
         slow, moved = risen > _SLOW * last, risen > _MOVED * (len(g) + 1)
         g, b, now, ridge = g + dg, b + db - dg @ A, new, max(ridge / _STIFFER, _ROUNDING)
+        share = min(_SHORTER * share, 1.0)
         if risen < _SETTLED * (len(g) + 1):
             break
         last, fresh = risen, False

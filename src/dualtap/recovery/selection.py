@@ -7,33 +7,39 @@ import numpy as np
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
 from dualtap.recovery.moves import State, unlike
-from dualtap.recovery.objective import pattern_costs, sizes_of
+from dualtap.recovery.objective import sizes_of
 from dualtap.recovery.refit import strength_precision, times_counted
 from dualtap.spins.blocks import F32
 
 _ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
 
 
-def chosen(judge: Judge, state: State, pool: F32, *, free: bool = False) -> F32:
+def chosen(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
     """Return the vectors of a pool that pay beside those before them, to second order.
 
     The slope along each and the curvature between all, with strengths and fields of the model
     following, make L a quadratic form in their strengths; the one that gains most is taken, the
     slopes of the others are what it leaves of them, and so on.
+
+    Parameters
+    ----------
+    judge : Judge
+    state : State
+        The model that they are added to.
+    pool : array of shape (n_candidates, n_spins)
+        -1, 0 or +1.
+    name : float
+        Nats that name a candidate, and its strength; 0 takes whatever gains.
     """
-    pool = _promising(judge, state, pool, free)
+    pool = promising(judge, state, pool, name)
     if not len(pool):
         return pool
     slope, H = _joint_form(judge, state, pool)
-    sizes, number = sizes_of(pool), 0.5 * np.log(judge.n_samples)
-    most = calibration.MOST_ADDED
     taken: list[int] = []
     least = _ROUNDING * np.maximum(np.diag(H), 1e-300)
-    while len(taken) < most:
+    while len(taken) < calibration.MOST_ADDED:
         own = np.maximum(np.diag(H), least)
-        rho = times_counted(pool, slope / own, judge)
-        costs = pattern_costs(sizes, rho, judge, slope > 0) + number
-        net = np.square(slope) / (2 * own) - (0 if free else costs)
+        net = np.square(slope) / (2 * own) - named_costs(judge, pool, slope / own, name)
         net[taken] = -np.inf
         best = int(np.argmax(net))
         if net[best] <= 0:
@@ -44,7 +50,15 @@ def chosen(judge: Judge, state: State, pool: F32, *, free: bool = False) -> F32:
     return pool[taken]
 
 
-def _promising(judge: Judge, state: State, pool: F32, free: bool) -> F32:
+def named_costs(judge: Judge, Z: F32, g: F64, name: float) -> F64:
+    """Return what patterns cost that so many nats name, counted as often as their evidence."""
+    n = np.maximum(sizes_of(Z), 2)
+    # Of n spins that determine each other n - 1 are explained, and all n are counted.
+    result: F64 = np.maximum(times_counted(Z, g, judge), n / (n - 1)) * name
+    return result
+
+
+def promising(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
     """Return the vectors that gain most alone, no two of them alike."""
     slope, curvature = np.zeros(len(pool)), np.zeros(len(pool))
     mixed = np.zeros(pool.shape)
@@ -59,9 +73,8 @@ def _promising(judge: Judge, state: State, pool: F32, free: bool) -> F32:
     if fit.parameters.fields:
         curvature -= (np.square(mixed) / variance).sum(axis=1)
     curvature += _ROUNDING * alone + strength_precision(pool) / judge.weight
-    rho = times_counted(pool, slope / curvature, judge)
-    costs = pattern_costs(sizes_of(pool), rho, judge, slope > 0)
-    gain = judge.weight * np.square(slope) / (2 * curvature) - (0 if free else costs)
+    gain = judge.weight * np.square(slope) / (2 * curvature)
+    gain -= named_costs(judge, pool, slope / curvature, name)
     order = np.argsort(-gain, kind="stable")
     order = order[gain[order] > 0][: 8 * calibration.COMPARED]
     return _unlike(pool[order], fit.Z)[: calibration.COMPARED]

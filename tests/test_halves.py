@@ -1,0 +1,58 @@
+"""Patterns found in one half of the samples and confirmed by the other."""
+
+import numpy as np
+import pytest
+
+from dualtap import HopfieldModel, as_spins
+from dualtap.recovery.halves import found_in_halves, halves_of, with_found
+from dualtap.recovery.judge import Judge
+from dualtap.recovery.moves import freed, null
+from dualtap.recovery.objective import sizes_of
+
+
+def drawn(n_samples=2000, n_patterns=4, n_spins=40, seed=0):
+    """Samples of many weak patterns with zeros, and the patterns."""
+    rng = np.random.default_rng(seed)
+    Z = rng.choice([-1, 0, 1], size=(n_patterns, n_spins))
+    model = HopfieldModel(
+        Z, strengths=np.full(n_patterns, 1.0), fields=rng.normal(size=n_spins) / 2
+    )
+    return Judge(as_spins(model.sample(n_samples, random_state=seed))), Z
+
+
+def test_halves_have_every_row_once():
+    judge, _ = drawn(n_samples=101)
+    halves = halves_of(judge, np.random.default_rng(0))
+    assert [len(half.rows) for half in halves] == [50, 51]
+    rows = np.concatenate([half.rows for half in halves])
+    order = [np.lexsort(X.T) for X in (rows, judge.rows)]
+    np.testing.assert_array_equal(rows[order[0]], judge.rows[order[1]])
+    assert halves.turned().turned() == halves
+
+
+def test_patterns_are_found_and_described_shorter():
+    judge, Z = drawn()
+    start = freed(judge, null(judge))
+    found = found_in_halves(
+        halves_of(judge, np.random.default_rng(0)), start, np.random.default_rng(1)
+    )
+    cosine = np.abs(found.Z @ Z.T) / np.sqrt(np.outer(sizes_of(found.Z), sizes_of(Z)))
+    assert (cosine.max(axis=0) > 0.8).all()
+    assert len(found.costs) == len(found.Z)
+    assert (found.costs > np.log(2)).all()
+    state = with_found(judge, start, found)
+    assert state.objective < start.objective
+    assert np.isfinite(state.found).all()
+    assert state.found.sum() < state.fit.L - start.fit.L
+
+
+@pytest.mark.parametrize("p", [0.5, 0.1, "uneven"])
+def test_independent_spins_confirm_nothing(p):
+    rng = np.random.default_rng(0)
+    n_found = 0
+    for _ in range(10):
+        up = rng.uniform(0.02, 0.98, 30) if p == "uneven" else p
+        judge = Judge(as_spins(rng.random((300, 30)) < up))
+        start = freed(judge, null(judge))
+        n_found += len(found_in_halves(halves_of(judge, rng), start, rng).Z) > 0
+    assert n_found <= 2
