@@ -40,7 +40,8 @@ def shrunk(parameters):
             small["students"] = small["P"] + 2
     if "beta" in small and "P" in small and "N" in small:  # a whole map of phases
         small["N"], small["P"] = 40, min(small["P"], 2)
-        small["M"] = min(small.get("M", 20), 20)
+        small["M"] = min(small.get("M", 10), 10)
+        small["beta"] = 0.5 if small["beta"] < 1 else 2.0
     if "modes" in small:
         small["M"] = max(small["M"], 2 * small["modes"])
     return small
