@@ -319,7 +319,8 @@ def test_readme_python(tmp_path, monkeypatch, capsys):
     assert printed in capsys.readouterr().out
 
 
-def test_readme_shell(run):
+def test_readme_shell(run, monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # trials need no processes of their own
     lines = [
         line
         for block in _blocks("sh")

@@ -15,7 +15,7 @@ from dualtap.experiments.pages import Report, claims_page
 from dualtap.experiments.store import Store
 
 SMALL = {"N": 60, "updates": 60, "sweeps": 10, "iterations": 40}
-MOST_SAMPLES = 30
+MOST_SAMPLES = 12
 # Of modules: experiments, starts or students that a trial makes, and the iterations of each.
 CONSTANTS = {
     "EXPERIMENTS": 2,

@@ -113,8 +113,7 @@ def test_passes_over_packed_samples_are_counted(name, change, X, packed, spy):
     assert model.n_passes_ == 1 + spy.entries / X.size
 
 
-@pytest.mark.parametrize("change", [np.asarray, with_gaps], ids=["complete", "gaps"])
-@pytest.mark.parametrize("name", ["patterns", "patterns, P given"])
+@pytest.mark.parametrize(("name", "change"), [case for case in CASES if "patterns" in case.id])
 def test_passes_over_samples_that_are_held_are_counted(name, change, X, spy, monkeypatch):
     # Samples with gaps, and residuals, are multiplied with each other as they are, which is not
     # asked of blocks.
