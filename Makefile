@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test coverage lint format bench docs paper figures lock clean
+.PHONY: help demo test torch test-torch coverage lint format bench docs paper figures lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dualtap needs Python 3.11 or later; pass PYTHON=/path/to/python3")'
@@ -31,7 +31,8 @@ $(VENV)/.browser: $(VENV)/.run
 	else echo "no Chromium here: the tests of the report in a browser will be skipped" >&2; fi
 	@touch $@
 
-# PyTorch, for the tests of its tensors. It is in no constraint, because only pip finds the small
+# PyTorch, for the tests of its tensors: several hundred MB, so only where it is asked for; without
+# it, those tests say that they are skipped. It is in no constraint, because only pip finds the small
 # build for CPUs.
 $(VENV)/.torch: $(VENV)/.dev
 	$(BIN)/pip install --quiet torch==2.13.0
@@ -40,13 +41,20 @@ $(VENV)/.torch: $(VENV)/.dev
 demo: $(VENV)/.run ## Recover twenty patterns from two hundred samples, and see it
 	$(BIN)/dualtap demo --force
 
-# A process a core, and one BLAS thread in each: threads that wait for each other on a full machine
-# take many times as long.
-test: $(VENV)/.dev $(VENV)/.browser $(VENV)/.torch ## Run the whole test suite
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# One process per core, and one BLAS thread in each: threads that wait for each other on a full
+# machine take many times as long. Numba's threads sleep while they wait, rather than spin.
+PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n auto --dist worksteal
+
+test: $(VENV)/.dev $(VENV)/.browser ## Run the test suite
+	$(PYTEST)
+
+torch: $(VENV)/.torch ## Install PyTorch: then no test is skipped
+
+test-torch: $(VENV)/.torch ## Run the tests that need PyTorch, which it installs
+	CI=true $(PYTEST) -m torch tests
 
 coverage: $(VENV)/.dev $(VENV)/.browser $(VENV)/.torch ## Run it with coverage, 95 % at least
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 lint: $(VENV)/.dev ## Check style and types
 	$(BIN)/ruff check .

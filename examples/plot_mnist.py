@@ -26,7 +26,7 @@ from dualtap.datasets import load_mnist
 
 mnist = load_mnist()
 print(mnist.description)
-data = split(mnist.X, mnist.y, n_train=300, n_test=200)
+data = split(mnist.X, mnist.y, n_train=200, n_test=200)
 
 # %%
 # Patterns
@@ -53,7 +53,7 @@ rows = [
 # %%
 # Compared
 # --------
-# All see the same 300 digits and are judged on 200 others. The RBM has as many hidden units as
+# All see the same 200 digits and are judged on 200 others. The RBM has as many hidden units as
 # there are patterns, and the better of two learning rates on a fifth of the digits; k-means and the
 # mixture are given the number of classes, ten.
 

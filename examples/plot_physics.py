@@ -2,7 +2,7 @@
 Three phases of one teacher
 ===========================
 
-A Hopfield model with ten hidden patterns makes three kinds of samples. Cold, each sample lies near
+A Hopfield model with six hidden patterns makes three kinds of samples. Cold, each sample lies near
 one pattern; warmer, near mixtures of several; hot, samples lean a little on every pattern and form
 no clusters. How many samples does it take to find the patterns in each phase, and what does theory
 allow?
@@ -17,11 +17,11 @@ from sklearn.cluster import KMeans
 import dualtap as dt
 from dualtap.theory import paramagnetic_limit, retrieval_state
 
-N, P = 500, 10
+N, P = 300, 6
 PHASES = {
-    "retrieval, β = 2": (2.0, [20, 40, 80]),
-    "mixed, β = 1.2": (1.2, [250, 500, 1000]),
-    "paramagnet, β = 0.8": (0.8, [250, 500, 1000]),
+    "retrieval, β = 2": (2.0, [12, 24, 48]),
+    "mixed, β = 1.2": (1.2, [150, 300, 600]),
+    "paramagnet, β = 0.8": (0.8, [150, 300, 600]),
 }
 
 # %%
@@ -49,7 +49,7 @@ def limit(beta, n_samples):
 # The students
 # ------------
 # ``HopfieldPatterns`` has its default parameters; k-means and ``BernoulliRBM`` are given the number
-# of patterns, ten. Each true pattern is compared with the nearest one found, up to the sign.
+# of patterns, six. Each true pattern is compared with the nearest one found, up to the sign.
 
 
 def overlap(found, teacher):

@@ -520,7 +520,7 @@ def test_same_random_state_same_result():
 
 @pytest.mark.parametrize("make", ESTIMATORS)
 def test_the_number_of_threads_does_not_matter(make):
-    X = data(200, 5, 1.5, 100)
+    X = data(120, 4, 1.5, 100)  # products large enough for BLAS to share them out
     models = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):

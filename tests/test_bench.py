@@ -87,7 +87,7 @@ def test_a_peer_that_takes_too_long_is_stopped(fake, tmp_path):
     from benchmarks.peers import Peer, PeerError
 
     setup = {"threads": 1, "value": 3.0, "log": str(tmp_path / "log")}
-    with Peer(Path(sys.executable), fake, setup, limit=30) as peer:
+    with Peer(Path(sys.executable), fake, setup, limit=120) as peer:
         peer._limit = 0.5
         with pytest.raises(PeerError, match=r"more than 0\.5 s"):
             peer.ask({"n": 1, "forever": True})

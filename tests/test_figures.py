@@ -14,7 +14,16 @@ from dualtap.experiments.experiment import MissingTrialsError, Task, Verdict
 from dualtap.experiments.pages import Report, claims_page
 from dualtap.experiments.store import Store
 
-SMALL = {"N": 100, "updates": 120, "sweeps": 20, "iterations": 60}
+SMALL = {"N": 60, "updates": 60, "sweeps": 10, "iterations": 40}
+MOST_SAMPLES = 12
+# Of modules: experiments, starts or students that a trial makes, and the iterations of each.
+CONSTANTS = {
+    "EXPERIMENTS": 2,
+    "N_STARTS": 3,
+    "N_STUDENTS": 3,
+    "MAX_ITER": 60,
+    "STUDENTS_MAX_ITER": 60,
+}
 
 
 def shrunk(parameters):
@@ -24,13 +33,15 @@ def shrunk(parameters):
         if name in small and small[name] > value:
             small[name] = value
     if "M" in small:
-        small["M"] = max(2, small["M"] * small["N"] // parameters["N"])
+        small["M"] = min(max(2, small["M"] * small["N"] // parameters["N"]), MOST_SAMPLES)
     if "T" in small and small.get("P", 0) > 10:  # the kink of many small patterns takes long
         small["P"] //= 10
         if "students" in small:
             small["students"] = small["P"] + 2
-    if "beta" in small and small.get("P", 0) > 1 and "N" in small:  # a whole map of phases
-        small["N"], small["P"], small["M"] = 40, 2, min(small.get("M", 20), 20)
+    if "beta" in small and "P" in small and "N" in small:  # a whole map of phases
+        small["N"], small["P"] = 40, min(small["P"], 2)
+        small["M"] = min(small.get("M", 10), 10)
+        small["beta"] = 0.5 if small["beta"] < 1 else 2.0
     if "modes" in small:
         small["M"] = max(small["M"], 2 * small["modes"])
     return small
@@ -50,12 +61,18 @@ def small_results(experiment, folder):
         return store.results(tasks)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_from_points_to_page(name, tmp_path, monkeypatch):
+@pytest.fixture
+def small_experiment(name, monkeypatch):
     module = import_module(f"dualtap.experiments.{name}")
-    if hasattr(module, "EXPERIMENTS"):  # that a trial makes: two are enough to be drawn
-        monkeypatch.setattr(module, "EXPERIMENTS", 2)
-    experiment = load(name)
+    for constant, value in CONSTANTS.items():
+        if hasattr(module, constant):
+            monkeypatch.setattr(module, constant, value)
+    return load(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_from_points_to_page(name, small_experiment, tmp_path):
+    experiment = small_experiment
     results = small_results(experiment, tmp_path / "store")
     figure, caption = experiment.plot(results), experiment.caption(results)
     assert all(ax.get_xlabel() or ax.get_ylabel() or ax.get_title() for ax in figure.axes[:1])
@@ -80,8 +97,8 @@ def test_from_points_to_page(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_trials_are_pure(name):
-    experiment = load(name)
+def test_trials_are_pure(small_experiment):
+    experiment = small_experiment
     parameters, _ = experiment.points(False)[0]
     first, second = (experiment.trial(shrunk(parameters), 5) for _ in range(2))
     assert first.keys() == second.keys()

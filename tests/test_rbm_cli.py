@@ -265,9 +265,9 @@ cli.main()
 
 
 def test_sigint_to_a_running_process(run):
-    size = ("--spins", 3000, "--patterns", 3, "--samples", 150, "--sweeps", 20)
+    size = ("--spins", 300, "--patterns", 3, "--samples", 100, "--sweeps", 20)
     assert run("sample", *size, "-o", "data.npz", "-q")[0] == 0
-    rbm = ("fit", "data.npz", "--method", "rbm", "--hidden", 40, "--updates", 150)
+    rbm = ("fit", "data.npz", "--method", "rbm", "--hidden", 10, "--updates", 150)
     arguments = map(str, (*rbm, "--checkpoint", "run.npz", "-o", "model.npz"))
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments],
@@ -279,7 +279,7 @@ def test_sigint_to_a_running_process(run):
     while not Path("run.npz").exists() and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     made = int(re.search(r"^dualtap: interrupted after (\d+) updates; go on with", err, re.M)[1])
     assert "--resume run.npz\n" in err

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import dualtap as dt
@@ -308,7 +309,7 @@ def test_partial_fit_goes_on_after_a_load(tmp_path):
 
 # --- Killed ------------------------------------------------------------------------------------
 
-KILLED = {"n_hidden": 6, "look_every": 2, "max_updates": 400, "learning_rate": 4e-4}
+KILLED = {"n_hidden": 6, "look_every": 2, "learning_rate": 4e-4, "early_stopping": False}
 SCRIPT = f"""
 import pathlib, sys
 import dualtap as dt
@@ -318,7 +319,7 @@ estimator._CHECKPOINT_SECONDS = -1
 teacher = dt.HopfieldModel.random(300, 3, beta=2.0, random_state=0)
 X = teacher.sample(120, random_state=1)
 path = pathlib.Path(sys.argv[1])
-model = dt.HopfieldRBM(**{KILLED}, early_stopping=False, random_state=0)
+model = dt.HopfieldRBM(**{KILLED}, max_updates=10**7, random_state=0)  # more than it will make
 model.fit(X, checkpoint=path, resume_from=path if path.exists() else None)
 """
 
@@ -334,20 +335,24 @@ def test_killed_again_and_again(tmp_path):
     one_thread = os.environ | {"NUMBA_NUM_THREADS": "1"}
     pause = np.random.default_rng(0)
     reached = 0
-    for target in (1, 60, 150):
+    for _ in range(2):  # a run from its start, and one that was resumed
+        target = reached + 30
         process = subprocess.Popen(command, env=one_thread)
         try:
-            while (reached := max(reached, updates_in(path))) < target and process.poll() is None:
-                time.sleep(0.002)
+            while reached < target and process.poll() is None:
+                time.sleep(0.02)
+                reached = updates_in(path)
             time.sleep(pause.uniform(0, 0.01))  # anywhere in an update or a write
         finally:
             process.kill()
-        assert process.wait() == -signal.SIGKILL  # it was not done yet
-        assert updates_in(path) >= reached
-    subprocess.run(command, env=one_thread, check=True)
+        assert process.wait() == -signal.SIGKILL
+        assert updates_in(path) >= reached >= target
+        reached = updates_in(path)
     teacher = HopfieldModel.random(300, 3, beta=2.0, random_state=0)
-    whole = HopfieldRBM(**KILLED, early_stopping=False, random_state=0)
-    whole.fit(teacher.sample(120, random_state=1))
+    X = teacher.sample(120, random_state=1)
+    model = HopfieldRBM(**KILLED, max_updates=reached + 7, random_state=0)
+    resumed, whole = clone(model).fit(X, checkpoint=path, resume_from=path), clone(model).fit(X)
+    assert resumed.n_updates_ == reached + 7
     assert_same(dt.load(path), whole, tmp_path)
     # A process that is killed can leave the half of a file behind, under another name.
     assert {p.name[:9] for p in tmp_path.iterdir()} <= {"run.npz", ".run.npz."}

@@ -462,7 +462,7 @@ def tabs(browser, pages):
 
     def _open(name, options):
         page = browser.new_context(**options).new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)  # also on a busy machine
         page.on("console", lambda message: wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))

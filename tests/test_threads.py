@@ -25,7 +25,7 @@ def test_blas_has_one_thread_inside_and_what_it_had_outside(n):
 
 
 def test_as_many_tasks_at_once_as_blas_may_use_threads():
-    together = threading.Barrier(2, timeout=20)
+    together = threading.Barrier(2, timeout=120)
     with threadpool_limits(2):
         parallel_map(lambda _: together.wait(), range(2))  # breaks if one waits for the other
 

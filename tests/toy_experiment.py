@@ -1,18 +1,18 @@
 """An experiment that costs nothing, for the tests of the runner; workers import it."""
 
+import os
 import time
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from dualtap.experiments.experiment import Claim, Experiment
 
 
 def trial(parameters, seed):
-    """Draw numbers; sleep if told to."""
+    """Draw numbers; take as many seconds as TOY_SECONDS says, which changes no result."""
     rng = np.random.default_rng(seed)
-    time.sleep(parameters.get("sleep", 0))
+    time.sleep(float(os.environ.get("TOY_SECONDS", "0")))
     if "log" in parameters:
         with Path(parameters["log"]).open("a") as file:
             file.write(".")
@@ -28,8 +28,15 @@ def points(full, *, center=(0.0, 1.5, -2.0)):
     return [({"center": c}, 5 if full else 3) for c in center]
 
 
+def many_points(full):
+    """Sixty trials, to be interrupted."""
+    return [({"center": float(c)}, 10) for c in range(6)]
+
+
 def plot(results):
     """Draw the means."""
+    from matplotlib.figure import Figure  # not in every worker
+
     figure = Figure()
     figure.subplots().plot(results.column("mean"))
     return figure
