@@ -64,6 +64,14 @@ def read_columns(request: Request, *, parquet: bool) -> SampleFile:
 
 
 def pyarrow_module() -> Any:
+    """Return pyarrow, or say how to install it.
+
+    Examples
+    --------
+    >>> from dualtap.io.columnar import pyarrow_module
+    >>> pyarrow_module().__name__
+    'pyarrow'
+    """
     try:
         import pyarrow
     except ImportError:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dualtap.io.collecting import SampleFile
 from dualtap.io.models import Model
-from dualtap.spins import DenseSpins, Spins, SpinsBuilder
+from dualtap.spins import DenseSpins, Spins, SpinsBuilder, as_spins
 
 _MOST_NAMED = 5
 
@@ -41,7 +41,7 @@ def matched(file: SampleFile, model: Model, source: str | Path) -> SampleFile:
     --------
     >>> import pandas as pd
     >>> import dualtap as dt
-    >>> from dualtap.io import SampleFile, as_spins, matched
+    >>> from dualtap.io import SampleFile, matched
     >>> X = pd.DataFrame([[1, 0, 0], [0, 1, 0], [1, 0, 1]], columns=["tax", "school", "road"])
     >>> model = dt.HopfieldPatterns(1, random_state=0).fit(X)
     >>> file = SampleFile(dt.as_spins([[0, 1, 1]]), names=("road", "tax", "school"))
@@ -107,3 +107,29 @@ def _with_columns(spins: Spins, order: NDArray[np.int64]) -> Spins:
     result = builder.finish()
     result.encoding = spins.encoding
     return result
+
+
+def completed(given: SampleFile, ordered: SampleFile, model: Model, seed: int) -> SampleFile:
+    """Return the samples of a file with their gaps filled by a model, columns as they were given.
+
+    Parameters
+    ----------
+    given : SampleFile
+    ordered : SampleFile
+        The same, as :func:`matched` returns it.
+    model : HopfieldPatterns, DualTAP or HopfieldRBM
+    seed : int
+
+    Examples
+    --------
+    >>> import dualtap as dt
+    >>> from dualtap.io import SampleFile
+    >>> from dualtap.io.matching import completed
+    >>> X = dt.HopfieldModel.random(20, 1, beta=2.0, random_state=0).sample(30, random_state=1)
+    >>> model = dt.HopfieldPatterns(1, random_state=0).fit(X)
+    >>> file = SampleFile(dt.as_spins([[None, *X[0, 1:]]]))
+    >>> bool((completed(file, file, model, 0).spins.values == X[0]).all())
+    True
+    """
+    filled = replace(ordered, spins=as_spins(model.impute(ordered.spins, random_state=seed)))
+    return filled if given.names is None else in_order(filled, given.names, "the filled samples")

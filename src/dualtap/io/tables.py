@@ -104,7 +104,7 @@ def _write_text(file: IO[bytes], columns: Mapping[str, NDArray[Any]], delimiter:
 
 
 def _cells(column: NDArray[Any]) -> list[Any]:
-    values = column.tolist()
+    values: list[Any] = column.tolist()
     if column.dtype.kind == "f":
         return ["" if value != value else value for value in values]
     return values

@@ -26,7 +26,7 @@ from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
-from dualtap.spins import Spins
+from dualtap.spins import Spins, as_spins
 from dualtap.spins.cluster import blocks_of
 
 _STOPPED = {
@@ -203,6 +203,11 @@ class LearnedRBM(
         if self.hidden == "gaussian":
             return low_rank_rows(self.components_, np.ones(len(self.components_)))
         return low_rank_rows(*two_body_factors(self.components_))
+
+    def _usual_scores(self) -> NDArray[np.float64]:
+        """Return scores of the chains of training in ascending order."""
+        chains = as_spins(self._run.on_host().state.chains.spins)
+        return np.sort(self.score_samples(chains))
 
     def _conditionals(self) -> Conditionals:
         W, b = self.components_, self.fields_

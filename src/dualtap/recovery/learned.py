@@ -342,6 +342,10 @@ class LearnedPatterns(
         zeta, b = self.patterns_.astype(np.float32), self.fields_.astype(np.float32)
         return LinearConditionals(zeta, scales, b)
 
+    def _usual_scores(self) -> NDArray[np.float64]:
+        """Return scores of training samples in ascending order; none of a model of an old file."""
+        return getattr(self, "_training_scores", np.empty(0))
+
     def _strengths(self) -> str:
         if np.isnan(self.beta_):
             return f"strengths {self.strengths_.min():.3g}–{self.strengths_.max():.3g}"
