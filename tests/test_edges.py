@@ -13,6 +13,9 @@ from dualtap import edges as edges_module
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.edges import low_rank_rows, pattern_intervals, strongest_pairs
 from dualtap.rbm.effective import two_body_factors
+from dualtap.recovery import strength_errors
+from dualtap.recovery.strength_errors import strength_covariance
+from dualtap.spins import as_spins
 
 STATES = np.array(list(itertools.product([-1, 1], repeat=6)))
 NAMES = [f"gene {k}" for k in range(40)]
@@ -132,24 +135,28 @@ def test_large_models_have_no_matrix(monkeypatch):
         strongest_pairs(rows_of, 3000, 0)
 
 
-def test_intervals_are_those_of_draws_from_the_posterior():
+@pytest.mark.parametrize("uncertain", [False, True])
+def test_intervals_are_those_of_draws_from_the_posterior(uncertain):
     rng = np.random.default_rng(2)
     n, strengths = 30, np.array([2.0, 1.0, -1.5, 0.7])
     m = np.tanh(2 * rng.standard_normal((4, n)))
     m[:, ::5] = 0
     zeta = np.sign(m).astype(np.int8)
     i, j, J = strongest_pairs(low_rank_rows(zeta, strengths / n), n)
-    low, high = pattern_intervals(i, j, J, zeta, m, strengths)
+    C = np.diag([0.04, 0.01, 0.02, 0.03]) if uncertain else np.zeros((4, 4))
+    C[0, 1] = C[1, 0] = -0.015 * uncertain
+    low, high = pattern_intervals(i, j, zeta, m, strengths, C)
     drawn = np.where(rng.random((4000, 4, n)) < (1 + m) / 2, 1, -1) * (zeta != 0)
-    values = np.einsum("m,dmk,dmk->dk", strengths / n, drawn[..., i], drawn[..., j])
+    g = rng.multivariate_normal(strengths, C, size=4000) / n
+    values = np.einsum("dm,dmk,dmk->dk", g, drawn[..., i], drawn[..., j])
     assert (low <= J).all()
     assert (high >= J).all()
     inside = ((values >= low - 1e-12) & (values <= high + 1e-12)).mean(axis=0)
     assert 0.95 < inside.mean() < 0.995
     assert inside.min() > 0.8  # sums of few signs are not normal
-    mean, bound = values.mean(axis=0), np.abs(values).max(axis=0)
-    free = (high < bound - 1e-3) & (low > -bound + 1e-3) & (low < J) & (high > J)
-    np.testing.assert_allclose(((low + high) / 2)[free], mean[free], atol=0.01)
+    free = (low < J) & (high > J)  # not widened
+    assert free.mean() > 0.5
+    np.testing.assert_allclose(((low + high) / 2)[free], values.mean(axis=0)[free], atol=0.01)
     np.testing.assert_allclose(((high - low) / 3.92)[free], values.std(axis=0)[free], rtol=0.1)
 
 
@@ -205,3 +212,66 @@ def test_a_graph_without_networkx_says_what_to_install(fitted, monkeypatch):
 def test_unfitted_models_say_so(method):
     with pytest.raises(ValueError, match="not fitted"):
         getattr(dt.HopfieldPatterns(), method)()
+
+
+# --- Errors of strengths ------------------------------------------------------------------------
+
+
+def maximum(S, zeta, *, tied, with_fields):
+    """Strengths and fields of largest pseudo-likelihood, by Newton steps on dense arrays."""
+    n_samples, n = S.shape
+    phi = zeta.T * ((S @ zeta.T)[:, None] - S[..., None] * zeta.T) / n
+    phi = phi.sum(axis=2, keepdims=True) if tied else phi
+    if with_fields:
+        ones = np.broadcast_to(np.eye(n), (n_samples, n, n))
+        phi = np.concatenate([phi, ones], axis=2)
+    theta = np.zeros(phi.shape[2])
+    for _ in range(8):
+        t = np.tanh(phi @ theta)
+        H = np.einsum("ai,aik,ail->kl", 1 - t * t, phi, phi, optimize=True)
+        theta += np.linalg.solve(H, np.einsum("ai,aik->k", S - t, phi))
+    k = 1 if tied else len(zeta)
+    return np.broadcast_to(theta[:k], len(zeta)), theta[k:] if with_fields else None
+
+
+@pytest.mark.parametrize(("tied", "with_fields"), [(True, False), (False, False), (False, True)])
+def test_errors_of_strengths_are_those_of_repeated_fits(tied, with_fields):
+    rng = np.random.default_rng(6)
+    n, repeats = 15, 150
+    b = rng.normal(0.3, 0.2, n) if with_fields else None
+    g = [1.1, 1.1] if tied else [1.1, 0.6]
+    teacher = dt.HopfieldModel.random(n, 2, strengths=g, fields=b, random_state=0)
+    X = teacher.sample(repeats * 200, random_state=1).reshape(repeats, 200, n)
+    zeta = teacher.patterns.astype(float)
+    fits = [maximum(S.astype(float), zeta, tied=tied, with_fields=with_fields) for S in X]
+    spread = np.cov(np.array([found[0] for found in fits]).T)
+    told = [
+        strength_covariance(as_spins(S), teacher.patterns, *found, np.zeros(n), tied=tied)
+        for S, found in zip(X[:40], fits, strict=False)
+    ]
+    told = np.mean(told, axis=0)
+    np.testing.assert_allclose(np.sqrt(np.diag(told)), np.sqrt(np.diag(spread)), rtol=0.15)
+    np.testing.assert_allclose(told[0, 1], spread[0, 1], atol=0.25 * spread[0, 0])
+
+
+def test_errors_of_strengths_fall_with_samples_and_need_not_all_of_them(monkeypatch):
+    teacher = dt.HopfieldModel.random(30, 2, strengths=[1.0, 0.7], random_state=0)
+    X = as_spins(teacher.sample(4000, random_state=1))
+    parts = (teacher.patterns, teacher.strengths, None, np.zeros(30))
+    some = strength_covariance(X, *parts, tied=False)
+    monkeypatch.setattr(strength_errors, "_MOST", 4000)
+    np.testing.assert_allclose(
+        strength_covariance(X, *parts, tied=False), some, rtol=0.3, atol=1e-4
+    )
+    few = strength_covariance(X.take(np.arange(1000)), *parts, tied=False)
+    np.testing.assert_allclose(few[0, 0] / some[0, 0], 4, rtol=0.3)
+
+
+def test_a_given_temperature_has_no_error(fitted):
+    _, X, model = fitted
+    assert (np.diag(model._strength_covariance) > 0).all()
+    assert not dt.DualTAP(2, beta=1.5, random_state=0).fit(X)._strength_covariance.any()
+    table = model.edges(top=20)
+    assert (table.high > table.low).all()
+    del model._strength_covariance  # as in a file of 0.1.0
+    assert np.isnan(model.edges(top=2).low).all()

@@ -43,7 +43,7 @@ class Edges:
         Their coupling, β included: the log odds of s_i = +1 against -1 rise by 4 J when s_j
         turns from -1 to +1.
     low, high : array of shape (n_edges,)
-        95 % interval; NaN if the model has no posterior.
+        95 % interval (:func:`pattern_intervals`); NaN if the model has none.
     names : array of shape (n_edges, 2), str, or None
         Names of the two spins, if they have names.
 
@@ -133,11 +133,9 @@ class HasCouplings(ABC):
     def _rows_of_couplings(self) -> RowsOfJ:
         """Return a function that gives rows of J."""
 
-    def _coupling_intervals(
-        self, i: IntArray, j: IntArray, J: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the 95 % intervals of couplings; NaN without a posterior."""
-        unknown = np.full(len(J), np.nan)
+    def _coupling_intervals(self, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the 95 % intervals of couplings; NaN if there are none."""
+        unknown = np.full(len(i), np.nan)
         return unknown, unknown
 
     def couplings(self) -> FloatArray:
@@ -173,7 +171,7 @@ class HasCouplings(ABC):
         i, j, J = strongest_pairs(self._rows_of_couplings(), self.n_features_in_, top)
         names = getattr(self, "feature_names_in_", None)
         pairs = None if names is None else np.stack([names[i], names[j]], axis=1).astype(np.str_)
-        return Edges(i, j, J, *self._coupling_intervals(i, j, J), names=pairs)
+        return Edges(i, j, J, *self._coupling_intervals(i, j), names=pairs)
 
 
 def low_rank_rows(factors: NDArray[Any], scales: NDArray[np.floating[Any]]) -> RowsOfJ:
@@ -265,39 +263,39 @@ def _rounded(J: FloatArray) -> FloatArray:
 def pattern_intervals(
     i: IntArray,
     j: IntArray,
-    J: FloatArray,
     patterns: NDArray[np.int8],
     magnetizations: NDArray[np.floating[Any]],
     strengths: FloatArray,
+    covariance: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Return 95 % intervals of the couplings that patterns imply, from the posterior of entries.
+    r"""Return 95 % intervals of the couplings that patterns imply.
 
-    Given the strengths, :math:`J_{ij} = \sum_\mu \frac{g_\mu}N \zeta^\mu_i \zeta^\mu_j`. Entries
-    are taken as independent with :math:`P(\zeta^\mu_i = \pm1) = (1 \pm m^\mu_i)/2`, or 0 where the
-    pattern is 0. Then
+    In :math:`J_{ij} = \sum_\mu \frac{g_\mu}N \zeta^\mu_i \zeta^\mu_j` entries are taken as
+    independent with :math:`P(\zeta^\mu_i = \pm1) = (1 \pm m^\mu_i)/2`, or 0 where the pattern is 0,
+    and strengths as normal with covariance C. Then
 
-    .. math:: \langle J_{ij}\rangle = \sum_\mu \frac{g_\mu}N m^\mu_i m^\mu_j, \qquad
-              \mathrm{Var}\, J_{ij} = \sum_\mu \frac{g_\mu^2}{N^2}
+    .. math:: \langle J_{ij}\rangle &= \sum_\mu \frac{g_\mu}N m^\mu_i m^\mu_j \\
+              \mathrm{Var}\, J_{ij} &= \sum_\mu \frac{g_\mu^2}{N^2}
               \big[|\zeta^\mu_i \zeta^\mu_j| - (m^\mu_i m^\mu_j)^2\big]
+              + \sum_{\mu\nu} \frac{C_{\mu\nu}}{N^2}
+              \zeta^\mu_i \zeta^\mu_j \zeta^\nu_i \zeta^\nu_j
 
-    and the interval is :math:`\langle J\rangle \pm 1.96\,\sqrt{\mathrm{Var}}`, cut at
-    :math:`\sum_\mu |g_\mu \zeta^\mu_i \zeta^\mu_j|/N`, which no signs exceed, and widened to J
-    itself where that lies outside. It does not include the uncertainty of the strengths, of which
-    entries are 0, of the number of patterns, and correlations between entries: where every entry is
-    certain it has no width.
+    and the interval is :math:`\langle J\rangle \pm 1.96\,\sqrt{\mathrm{Var}}`, widened to J itself
+    where that lies outside. It does not include that other entries may be 0, that there may be more
+    or fewer patterns, and correlations between entries.
 
     Parameters
     ----------
     i, j : arrays of shape (n_pairs,), int
         Pairs of different spins.
-    J : array of shape (n_pairs,)
-        Their couplings.
     patterns : array of shape (n_patterns, n_spins)
         -1, 0 or +1.
     magnetizations : array of shape (n_patterns, n_spins)
         Posterior means m of the entries.
     strengths : array of shape (n_patterns,)
         The g_μ.
+    covariance : array of shape (n_patterns, n_patterns)
+        C; zero if the strengths are known.
 
     Returns
     -------
@@ -308,20 +306,27 @@ def pattern_intervals(
     >>> import numpy as np
     >>> from dualtap.edges import pattern_intervals
     >>> i, j, zeta = np.array([0, 0]), np.array([1, 2]), np.array([[1, 1, 1, 0]], dtype=np.int8)
-    >>> m = np.array([[1.0, 1.0, 0.9, 0.0]])
-    >>> low, high = pattern_intervals(i, j, np.array([0.5, 0.5]), zeta, m, np.array([2.0]))
+    >>> m, g = np.array([[1.0, 1.0, 0.9, 0.0]]), np.array([2.0])
+    >>> low, high = pattern_intervals(i, j, zeta, m, g, np.zeros((1, 1)))
     >>> low.round(3), high.round(3)
-    (array([0.5  , 0.023]), array([0.5, 0.5]))
+    (array([0.5  , 0.023]), array([0.5  , 0.877]))
+    >>> low, high = pattern_intervals(i, j, zeta, m, g, np.full((1, 1), 0.01))
+    >>> low.round(3), high.round(3)
+    (array([0.451, 0.02 ]), array([0.549, 0.88 ]))
     """
-    scale = strengths / patterns.shape[1]
-    mean, variance, bound = np.zeros(len(J)), np.zeros(len(J)), np.zeros(len(J))
-    for c, zeta, m in zip(scale, patterns, magnetizations.astype(np.float64), strict=True):
-        product = m[i] * m[j]
-        both = np.abs(zeta[i] * zeta[j])
-        mean += c * product
-        variance += c * c * (both - product * product)
-        bound += abs(c) * both
-    width = _TWO_SIDED * np.sqrt(np.maximum(variance, 0))  # rounding may leave it below 0
-    low = np.minimum(J, np.maximum(mean - width, -bound))
-    high = np.maximum(J, np.minimum(mean + width, bound))
+    scale, C = strengths / patterns.shape[1], covariance / patterns.shape[1] ** 2
+    m = magnetizations.astype(np.float64)
+    low, high = np.empty(len(i)), np.empty(len(i))
+    step = max(1, _BLOCK // max(len(patterns), 1))
+    for first in range(0, len(i), step):
+        pairs = slice(first, first + step)
+        z = (patterns[:, i[pairs]] * patterns[:, j[pairs]]).astype(np.float64)
+        product = m[:, i[pairs]] * m[:, j[pairs]]
+        J, mean = scale @ z, scale @ product
+        # Rounding may leave magnetizations above 1, and a variance below 0.
+        variance = np.square(scale) @ np.maximum(np.abs(z) - np.square(product), 0)
+        variance += np.maximum(np.einsum("mp,mp->p", C @ z, z), 0)
+        width = _TWO_SIDED * np.sqrt(variance)
+        low[pairs] = np.minimum(J, mean - width)
+        high[pairs] = np.maximum(J, mean + width)
     return low, high

@@ -151,7 +151,9 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     if hasattr(model, "n_passes_"):
         arrays["n_passes"] = model.n_passes_
     if hasattr(model, "_encoding"):
-        arrays |= {"encoding": model._encoding, "training_scores": model._training_scores}
+        arrays["encoding"] = model._encoding
+        arrays["training_scores"] = model._training_scores
+        arrays["strength_covariance"] = model._strength_covariance
     if hasattr(model, "spectrum_"):
         arrays["spectrum"] = model.spectrum_
     if isinstance(model, DualTAP):
@@ -194,6 +196,7 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     if "encoding" in contents:
         model._encoding = _encoding(str(contents["encoding"]))
         model._training_scores = contents["training_scores"].astype(np.float64)
+        model._strength_covariance = contents["strength_covariance"].astype(np.float64)
     if isinstance(model, DualTAP):
         model.history_ = History(**{f.name: contents[f"history_{f.name}"] for f in fields(History)})
     elif "spectrum" in contents:
@@ -229,6 +232,7 @@ def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
     }
     if "encoding" in contents:
         needed["training_scores"] = contents["training_scores"].shape[:1]
+        needed["strength_covariance"] = (n_patterns, n_patterns)
     if any(name.startswith("path_") for name in contents):
         needed |= {f"path_{name}": contents["path_n_patterns"].shape[:1] for name in _PATH}
     needed |= {name: shape for name, shape in optional.items() if name in contents}

@@ -22,14 +22,7 @@ from dualtap._html import SummaryInNotebooks
 from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
-from dualtap.edges import (
-    FloatArray,
-    HasCouplings,
-    IntArray,
-    RowsOfJ,
-    low_rank_rows,
-    pattern_intervals,
-)
+from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
@@ -41,6 +34,7 @@ from dualtap.recovery.nearest import (
     overlaps_on_support,
     unobserved,
 )
+from dualtap.recovery.strength_errors import strength_covariance
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.storage import Encoding
 
@@ -89,6 +83,7 @@ class LearnedPatterns(
     _encoding: Encoding
     _training_scores: NDArray[np.float64]
     """Scores of training samples in ascending order: what is usual."""
+    _strength_covariance: FloatArray
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -112,7 +107,15 @@ class LearnedPatterns(
         self._encoding = spins.encoding
         scores = self.score_samples(spins.some(_SCORES_KEPT))
         self._training_scores = np.sort(scores[~np.isnan(scores)])
+        self._strength_covariance = self._covariance_of_strengths(spins)
         return self
+
+    def _covariance_of_strengths(self, spins: Spins) -> FloatArray:
+        """Return how well the samples determine the strengths; zero if β was given."""
+        if not self.n_patterns_ or getattr(self, "beta", None) is not None:
+            return np.zeros((self.n_patterns_, self.n_patterns_))
+        tied = not np.isnan(self.beta_)
+        return strength_covariance(spins, **self._model(), means=self.means_, tied=tied)
 
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
@@ -329,13 +332,13 @@ class LearnedPatterns(
             lines.append(f"fields: root mean square {size:.2g}")
         return "\n".join(lines)
 
-    def _rows_of_couplings(self) -> RowsOfJ:
+    def _rows_of_couplings(self) -> Callable[[slice], FloatArray]:
         return low_rank_rows(self.patterns_, self.strengths_ / self.n_features_in_)
 
-    def _coupling_intervals(
-        self, i: IntArray, j: IntArray, J: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return pattern_intervals(i, j, J, self.patterns_, self.magnetizations_, self.strengths_)
+    def _coupling_intervals(self, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+        m, g = self.magnetizations_, self.strengths_
+        C = getattr(self, "_strength_covariance", np.full((len(g), len(g)), np.nan))  # an old file
+        return pattern_intervals(i, j, self.patterns_, m, g, C)
 
     def _conditionals(self) -> LinearConditionals:
         scales = (self.strengths_ / self.n_features_in_).astype(np.float32)
