@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["Edges", "HasCouplings", "low_rank_rows", "pattern_intervals", "strongest_pairs"]
+__all__ = ["Edges", "low_rank_rows", "pattern_intervals", "strongest_pairs"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

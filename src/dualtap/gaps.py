@@ -35,7 +35,7 @@ from dualtap.spins.cluster import blocks_of
 from dualtap.spins.encodings import as_given, shown_encoding
 from dualtap.spins.storage import Encoding
 
-__all__ = ["Conditionals", "FillsGaps", "LinearConditionals", "entry_probabilities", "random_draws"]
+__all__ = ["Conditionals", "LinearConditionals", "entry_probabilities", "random_draws"]
 
 _CHAINS = 16
 """Chains per row, from random starts: as many modes can be seen, and half of them mirror others."""

@@ -20,9 +20,9 @@ from dualtap.local_fields import filled, local_fields
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
-_PRODUCTS = 10**9
+_PRODUCTS = 2 * 10**8
 """Products made at most, unless that leaves too few samples,"""
-_FEWEST, _MOST = 50, 1000
+_FEWEST, _MOST = 50, 400
 """which are between these."""
 _HELD = 2**22
 """Entries of φ that are held at a time."""
@@ -42,7 +42,7 @@ def strength_covariance(
     Parameters
     ----------
     spins : Spins
-        The samples that the model was fitted to. A thousand of them, evenly spread, stand for more.
+        The samples that the model was fitted to. A few hundred, evenly spread, stand for all.
     patterns : array of shape (n_patterns, n_spins)
     strengths : array of shape (n_patterns,)
     fields : array of shape (n_spins,), or None if none were fitted
@@ -74,15 +74,13 @@ def strength_covariance(
     zeta = patterns.astype(np.float32)
     H, mixed = np.zeros((n_fitted, n_fitted)), np.zeros((n_fitted, n_spins))
     curvature, slopes, residuals = np.zeros(n_spins), [], []
-    for rows in some.blocks(_HELD // n_patterns):
+    for rows in some.blocks(_HELD // n_fitted):
         S = some.floats(rows)
         whole = filled(S, zeta, strengths, fields, means)
         t = np.tanh(local_fields(whole, zeta, strengths, fields))
         observed = S != 0
         r, w = (S - t) * observed, (1 - t * t) * observed
-        phi = _slopes_of_fields(whole, zeta)
-        if tied:
-            phi = phi.sum(axis=2, keepdims=True)
+        phi = _slope_of_fields(whole, zeta)[..., None] if tied else _slopes_of_fields(whole, zeta)
         weighted = w[..., None] * phi
         H += np.tensordot(weighted, phi, axes=((0, 1), (0, 1)))
         mixed += weighted.sum(axis=0).T
@@ -99,8 +97,13 @@ def strength_covariance(
     return np.broadcast_to(C, (n_patterns, n_patterns)).copy() if tied else C
 
 
+def _slope_of_fields(S: F32, zeta: F32) -> F32:
+    """Return φ of a strength that all patterns have, of shape (n_samples, n_spins)."""
+    return local_fields(S, zeta, np.ones(len(zeta)))
+
+
 def _slopes_of_fields(S: F32, zeta: F32) -> F32:
-    """Return φ, of shape (n_samples, n_spins, n_patterns)."""
+    """Return φ of a strength per pattern, of shape (n_samples, n_spins, n_patterns)."""
     phi: F32 = (S @ zeta.T)[:, None, :] - S[..., None] * zeta.T
     phi *= zeta.T / np.float32(S.shape[1])
     return phi
