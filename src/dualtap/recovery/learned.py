@@ -34,7 +34,7 @@ from dualtap.recovery.nearest import (
     overlaps_on_support,
     unobserved,
 )
-from dualtap.recovery.strength_errors import strength_covariance
+from dualtap.recovery.training import spread_rows, strength_covariance, usual_scores
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.storage import Encoding
 
@@ -42,7 +42,6 @@ UNCERTAIN = 0.8
 """A bit with a smaller absolute magnetization is wrong in more than one case of ten."""
 
 _SMALLEST_OVERLAP = 1e-3
-_SCORES_KEPT = 1000
 
 
 class LearnedPatterns(
@@ -105,17 +104,17 @@ class LearnedPatterns(
         self._learn(spins, origin(X), as_generator(self.random_state))
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
-        scores = self.score_samples(spins.some(_SCORES_KEPT))
-        self._training_scores = np.sort(scores[~np.isnan(scores)])
-        self._strength_covariance = self._covariance_of_strengths(spins)
+        self._keep_of_training(spread_rows(spins), spins.n_samples)
         return self
 
-    def _covariance_of_strengths(self, spins: Spins) -> FloatArray:
-        """Return how well the samples determine the strengths; zero if β was given."""
-        if not self.n_patterns_ or getattr(self, "beta", None) is not None:
-            return np.zeros((self.n_patterns_, self.n_patterns_))
-        tied = not np.isnan(self.beta_)
-        return strength_covariance(spins, **self._model(), means=self.means_, tied=tied)
+    def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:
+        """Set what is usual of scores, and the covariance of strengths: zero if β was given."""
+        model = self._model() | {"means": self.means_}
+        self._training_scores = usual_scores(rows, **model)
+        self._strength_covariance = np.zeros((self.n_patterns_, self.n_patterns_))
+        if self.n_patterns_ and getattr(self, "beta", None) is None:
+            tied = not np.isnan(self.beta_)
+            self._strength_covariance = strength_covariance(rows, n_samples, **model, tied=tied)
 
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
