@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
@@ -35,7 +36,9 @@ PAIRS = [
     InteractionScreening(0.1),
     DecimatedPseudoLikelihood(0.1),
 ]
+IMPUTER = dt.PatternImputer(dt.DualTAP(1, beta=2.0, random_state=0), random_state=0)
 ESTIMATORS = [BLIND, GIVEN, PUBLISHED, RBM, *PAIRS]
+CHECKED = [*ESTIMATORS, IMPUTER]
 NOT_A_CLASSIFIER = (
     "there is a probability for each pattern, and the check expects one for each class it has in y"
 )
@@ -86,7 +89,7 @@ def numbers_become_spins(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.usefixtures("numbers_become_spins")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -100,7 +103,7 @@ def _complaint(check, estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([e for e in ESTIMATORS if e is not GIVEN] + [BinarizeSpins()])
+@parametrize_with_checks([e for e in CHECKED if e is not GIVEN] + [BinarizeSpins()])
 def test_checks_pass_unless_they_feed_numbers(estimator, check):
     complaint = _complaint(check, estimator)
     assert not complaint or "X holds a third value" in complaint
@@ -125,7 +128,9 @@ TRANSFORMER_CHECKS = [
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 @pytest.mark.usefixtures("numbers_become_spins")
-@pytest.mark.parametrize("estimator", [BLIND, PUBLISHED, RBM, *PAIRS, BinarizeSpins()], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [e for e in CHECKED if e is not GIVEN] + [BinarizeSpins()], ids=str
+)
 def test_checks_that_scikit_learn_keeps_for_its_own(estimator):
     checks = MORE_CHECKS + (TRANSFORMER_CHECKS if hasattr(estimator, "transform") else [])
     for check in checks:
@@ -209,8 +214,11 @@ def test_names_of_columns_are_learned_and_checked(samples, kind, estimator):
         model.score(CONTAINERS[other](samples, None))
     exchanged = [NAMES[1], NAMES[0], *NAMES[2:]]
     wrong_order = table[exchanged] if kind == "pandas" else table.select(exchanged)
-    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+    with pytest.raises(ValueError, match="Feature names must be in the same order") as raised:
         model.score(wrong_order)
+    assert "X[list(model.feature_names_in_)]" in str(raised.value)
+    if kind != "pyarrow":
+        model.score(wrong_order[list(model.feature_names_in_)])
     with pytest.raises(ValueError, match=r"expecting 60 features|should match those"):
         model.score(table[NAMES[:59]] if kind == "pandas" else table.select(NAMES[:59]))
     with pytest.warns(UserWarning, match="does not have valid feature names"):
@@ -233,7 +241,7 @@ def test_sparse_matrices_are_zero_one():
         clone(GIVEN).fit(scipy.sparse.csr_array(np.array([[0, 2, 1], [1, 0, 1]])))
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", CHECKED, ids=lambda e: type(e).__name__)
 def test_tags(estimator):
     tags = estimator.__sklearn_tags__().input_tags
     assert tags.sparse
@@ -279,6 +287,35 @@ def test_numbers_to_patterns_in_a_pipeline(numbers):
     framed = clone(model).set_output(transform="pandas").fit(pd.DataFrame(X, columns=names))
     assert framed[-1].feature_names_in_.tolist() == names
     np.testing.assert_array_equal(framed[-1].patterns_, model[-1].patterns_)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_gaps_are_filled_in_a_pipeline(samples):
+    holes = np.random.default_rng(3).random(samples.shape) < 0.1
+    X = pd.DataFrame(np.where(holes, np.nan, samples), columns=NAMES)
+    imputer = clone(IMPUTER).set_params(estimator=GIVEN)
+    groups = KMeans(2, n_init=1, random_state=0)
+    pipeline = make_pipeline(imputer, groups).fit(X)
+    assert set(pipeline.predict(X)) == {0, 1}
+    filled = imputer.fit(X).transform(X)
+    assert (filled.dtype, set(np.unique(filled))) == (np.int8, {0, 1})
+    assert (filled == samples)[holes].mean() > 0.8
+    assert imputer.transform(X.to_numpy()[:1]).dtype == np.float64
+    np.testing.assert_array_equal(imputer.transform(X.iloc[5:9]), filled[5:9])  # nor any luck
+    ones = X.iloc[:1].where(X.iloc[:1] == 1)
+    assert set(np.unique(imputer.transform(ones))) <= {0, 1}  # as in training
+    framed = imputer.set_output(transform="pandas").transform(X)
+    assert framed.columns.tolist() == NAMES
+    np.testing.assert_array_equal(framed, filled)
+    machine = dt.PatternImputer(RBM, random_state=0).fit_transform(X)
+    np.testing.assert_array_equal(machine[~holes], samples[~holes])
+    blind = dt.PatternImputer(random_state=0).fit(X)
+    assert blind.estimator_.n_patterns_ >= 1
+
+
+def test_an_imputer_takes_models_that_can_fill(samples):
+    with pytest.raises(ValueError, match="'estimator' parameter of PatternImputer must be"):
+        dt.PatternImputer(KMeans(2)).fit(samples)
 
 
 def test_searching_the_number_of_patterns_by_pseudo_likelihood(numbers):

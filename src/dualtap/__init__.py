@@ -4,7 +4,7 @@ from dualtap import metrics
 from dualtap.hopfield import HopfieldModel
 from dualtap.io import load, save
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.recovery import DualTAP, HopfieldPatterns, PatternImputer
 from dualtap.spins import as_spins
 
 __version__ = "0.1.0"
@@ -14,6 +14,7 @@ __all__ = [
     "HopfieldModel",
     "HopfieldPatterns",
     "HopfieldRBM",
+    "PatternImputer",
     "__version__",
     "as_spins",
     "load",

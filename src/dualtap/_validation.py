@@ -28,7 +28,13 @@ def validated_spins(estimator: Any, X: Any, *, reset: bool = False) -> Spins:
 def _check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """Learn or check the number of columns and, where there are some, their names."""
     if not isinstance(X, Spins):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        try:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            if "must be in the same order" not in str(error):
+                raise
+            remedy = "Put them in that order: X[list(model.feature_names_in_)]."
+            raise ValueError(f"{error}{remedy}") from None
         return
     nameless = np.empty((0, X.n_spins), dtype=np.int8)  # no sample need be unpacked
     if reset:  # forgets the names of an earlier fit

@@ -11,13 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.baselines.regressions import ising_pseudo_likelihood
+from dualtap.edges import HasCouplings, RowsOfJ
 
 
-class PairwiseIsing(TakesSpins, BaseEstimator):
+class PairwiseIsing(TakesSpins, HasCouplings, BaseEstimator):
     """An estimator that learns ``couplings_`` and ``fields_``."""
 
     couplings_: NDArray[np.float64]
     fields_: NDArray[np.float64]
+
+    def _rows_of_couplings(self) -> RowsOfJ:
+        return self.couplings_.__getitem__
 
     def score(self, X: Any, y: None = None) -> float:
         """Return the mean log pseudo-likelihood per spin of X.

@@ -11,7 +11,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dualtap.cli import bench, data, models, paper  # noqa: F401 (each registers its commands)
+from dualtap.cli import (  # noqa: F401 (each registers its commands)
+    bench,
+    data,
+    models,
+    paper,
+    results,
+)
 from dualtap.cli.app import app
 
 _BAD_INPUT = (

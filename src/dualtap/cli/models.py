@@ -128,14 +128,16 @@ def show(
     """Print what a model has found, and how well it explains a file of samples."""
     from dualtap._files import check_free
     from dualtap._summary import drawn_magnetizations
-    from dualtap.io import load
+    from dualtap.io import load, matched
 
     if labels is not None and data is None:
         raise ValueError("--labels names a column of --data, which was not given")
     if report is not None:
         check_free(report, force=force, formats=(".html", ".htm"))
     fitted = load(model)
-    file = None if data is None else read(data, labels, transpose, zero_is_missing)
+    file = None
+    if data is not None:
+        file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
     picture = None if shape is None else _shape(shape, fitted.n_features_in_)
     result, line = _outcome(fitted, file, explained=True)
     if report is not None:

@@ -51,7 +51,7 @@ def read_columns(request: Request, *, parquet: bool) -> SampleFile:
     >>> file.spins.values.tolist(), file.names, file.labels.tolist()
     ([[1, 0], [-1, 1]], ('tax', 'school'), ['a', 'b'])
     """
-    pa = _pyarrow()
+    pa = pyarrow_module()
     # Columns are decoded when they are looked at, so that damage may show anywhere.
     with open_regular(request.path) as file, reading(request.path, pa.ArrowException):
         source = _parquet(pa, request) if parquet else _arrow(pa, file)
@@ -63,7 +63,15 @@ def read_columns(request: Request, *, parquet: bool) -> SampleFile:
         return table.finish()
 
 
-def _pyarrow() -> Any:
+def pyarrow_module() -> Any:
+    """Return pyarrow, or say how to install it.
+
+    Examples
+    --------
+    >>> from dualtap.io.columnar import pyarrow_module
+    >>> pyarrow_module().__name__
+    'pyarrow'
+    """
     try:
         import pyarrow
     except ImportError:
@@ -287,7 +295,7 @@ def write_columns(
     >>> pyarrow.feather.read_table(file).to_pylist()
     [{'a': 1, 'b': None}]
     """
-    pa = _pyarrow()
+    pa = pyarrow_module()
     before = [column for column in side if not column[0]]
     after = [column for column in side if column[0]]
     fields = [(name, pa.string()) for name, _ in before]

@@ -17,6 +17,7 @@ from dualtap._files import atomic_write, known_suffix, read_arrays, stored_param
 from dualtap.io.old_models import upgraded
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, History, HopfieldPatterns
+from dualtap.spins.storage import ENCODINGS, Encoding
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
@@ -149,6 +150,10 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         arrays |= {f"path_{name}": model.path_[name] for name in _PATH}
     if hasattr(model, "n_passes_"):
         arrays["n_passes"] = model.n_passes_
+    if hasattr(model, "_encoding"):
+        arrays["encoding"] = model._encoding
+        arrays["training_scores"] = model._training_scores
+        arrays["strength_covariance"] = model._strength_covariance
     if hasattr(model, "spectrum_"):
         arrays["spectrum"] = model.spectrum_
     if isinstance(model, DualTAP):
@@ -188,6 +193,10 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     model.n_features_in_ = model.patterns_.shape[1]
     if "n_passes" in contents:
         model.n_passes_ = float(contents["n_passes"])
+    if "encoding" in contents:
+        model._encoding = _encoding(str(contents["encoding"]))
+        model._training_scores = contents["training_scores"].astype(np.float64)
+        model._strength_covariance = contents["strength_covariance"].astype(np.float64)
     if isinstance(model, DualTAP):
         model.history_ = History(**{f.name: contents[f"history_{f.name}"] for f in fields(History)})
     elif "spectrum" in contents:
@@ -195,6 +204,13 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     if "feature_names" in contents:
         model.feature_names_in_ = contents["feature_names"].astype(object)
     return model
+
+
+def _encoding(stored: str) -> Encoding:
+    for known in ENCODINGS:
+        if stored == known:
+            return known
+    raise ValueError(f"unknown encoding {stored!r}")
 
 
 def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
@@ -209,7 +225,14 @@ def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
         "typical_overlaps": (n_patterns,),
         "median_overlap": (),
     }
-    optional: dict[str, tuple[int, ...]] = {"feature_names": (n_spins,), "n_passes": ()}
+    optional: dict[str, tuple[int, ...]] = {
+        "feature_names": (n_spins,),
+        "n_passes": (),
+        "encoding": (),
+    }
+    if "encoding" in contents:
+        needed["training_scores"] = contents["training_scores"].shape[:1]
+        needed["strength_covariance"] = (n_patterns, n_patterns)
     if any(name.startswith("path_") for name in contents):
         needed |= {f"path_{name}": contents["path_n_patterns"].shape[:1] for name in _PATH}
     needed |= {name: shape for name, shape in optional.items() if name in contents}

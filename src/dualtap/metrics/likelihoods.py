@@ -159,14 +159,38 @@ def _log_pseudo_likelihoods(
     zeta = np.asarray(patterns, dtype=np.float32)
     g = as_strengths(len(zeta), beta, strengths)
     b = None if fields is None else as_fields(fields, spins.n_spins)
-    blocks = blocks_of(spins, held=False)
-    complete = blocks.complete
     mean = None if means is None else as_fields(means, spins.n_spins)
-
-    def sums(s: NDArray[np.float32]) -> NDArray[np.float64]:
-        whole = s if complete else filled(s, zeta, g, b, mean)
-        total = log_likelihoods(s, local_fields(whole, zeta, g, b))
-        return np.column_stack([total, np.count_nonzero(s, axis=1)])
-
-    result = blocks.map(sums)
+    result = blocks_of(spins, held=False).map(lambda S: block_likelihoods(S, zeta, g, b, mean))
     return result[:, 0], result[:, 1].astype(np.int64)
+
+
+def block_likelihoods(
+    S: NDArray[np.float32],
+    patterns: NDArray[np.float32],
+    strengths: NDArray[np.float64],
+    fields: NDArray[np.float64] | None,
+    means: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Return Σ_i log P(s_i | rest) over the observed entries of each sample, and their number.
+
+    Parameters
+    ----------
+    S : array of shape (n_samples, n_spins)
+        ±1, or 0 for a missing entry.
+    patterns, strengths, fields, means : as in :func:`dualtap.local_fields.filled`
+
+    Returns
+    -------
+    array of shape (n_samples, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.metrics.likelihoods import block_likelihoods
+    >>> S, zeta = np.array([[1, 1, 0]], np.float32), np.ones((1, 3), np.float32)
+    >>> block_likelihoods(S, zeta, np.array([0.0]), None, None).round(4)
+    array([[-1.3863,  2.    ]])
+    """
+    whole = S if S.all() else filled(S, patterns, strengths, fields, means)
+    total = log_likelihoods(S, local_fields(whole, patterns, strengths, fields))
+    return np.column_stack([total, np.count_nonzero(S, axis=1)])

@@ -245,6 +245,7 @@ class HopfieldRBM(LearnedRBM):
         spins = validated_spins(self, X, reset=True)
         if teacher is not None and teacher.n_spins != spins.n_spins:
             raise ValueError(f"the teacher has {teacher.n_spins} spins, X has {spins.n_spins}")
+        self._encoding = spins.encoding
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
             check_checkpoint(path, None if resume_from is None else Path(resume_from))

@@ -16,12 +16,17 @@ from dualtap._files import stored_parameters
 from dualtap._html import SummaryInNotebooks
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
+from dualtap.edges import HasCouplings, RowsOfJ, low_rank_rows
+from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
+from dualtap.local_fields import log_sigmoid
+from dualtap.rbm.effective import BinaryConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, log_partition
 from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
-from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors, pseudo_likelihood
+from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
+from dualtap.spins import Spins, as_spins
 from dualtap.spins.cluster import blocks_of
 
 _STOPPED = {
@@ -33,14 +38,18 @@ _STOPPED = {
 
 
 def _log_probability(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
-    """Return Σ log P(s_i | rest) over the observed entries of a block, and their number."""
-    n_observed = np.count_nonzero(S)
-    return np.array([n_observed * pseudo_likelihood(model, S) if n_observed else 0.0, n_observed])
+    """Return Σ log P(s_i | rest) over the observed entries of each sample, and their number."""
+    observed = S != 0
+    terms = log_sigmoid(2 * model.aligned_fields(S))
+    total = terms.sum(axis=1, dtype=np.float64, where=observed)
+    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
 
 
 class LearnedRBM(
     SummaryInNotebooks,
     TakesSpins,
+    HasCouplings,
+    FillsGaps,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     BaseEstimator,
@@ -82,9 +91,30 @@ class LearnedRBM(
             -log 2 for a fair coin, 0 for certainty.
         """
         check_is_fitted(self)
-        blocks = blocks_of(validated_spins(self, X), held=False)
-        total, n_observed = blocks.sum(partial(_log_probability, model=self.model()))
+        total, n_observed = self._log_probabilities(validated_spins(self, X)).sum(axis=0)
         return float(total / n_observed)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the exact mean log pseudo-likelihood per spin of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_spins)
+            Missing entries take no part.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Low for samples unlike the training data, NaN for one without an observed entry.
+        """
+        check_is_fitted(self)
+        total, n_observed = self._log_probabilities(validated_spins(self, X)).T
+        result = np.full(len(total), np.nan)
+        np.divide(total, n_observed, out=result, where=n_observed > 0)
+        return result
+
+    def _log_probabilities(self, spins: Spins) -> NDArray[np.float64]:
+        return blocks_of(spins, held=False).map(partial(_log_probability, model=self.model()))
 
     def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
         """Return log Z with its error: exact for few units, else annealed.
@@ -154,23 +184,36 @@ class LearnedRBM(
         chains = Chains(ends[order], seeded_generators(n_samples, rng))
         return advance(self.model(), chains, n_steps).spins.astype(np.int8)
 
-    def couplings(self) -> FloatArray:
-        r"""Return :math:`J = W^\top W / \beta`, with ``beta_`` for β.
+    def couplings(self) -> NDArray[np.float64]:
+        r"""Return the couplings of all pairs of spins.
+
+        In :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \dots)`, β included. With Gaussian
+        hidden units there is nothing else but fields, and :math:`J = W^\top W`. With ±1 ones there
+        are terms of four and more spins too; J is the coefficient of :math:`s_i s_j`
+        (:mod:`dualtap.rbm.effective`), which for small weights is :math:`W^\top W` too.
 
         Returns
         -------
         array of shape (n_spins, n_spins)
-            The diagonal is that of the product; it does not act on ±1 spins.
-
-        Raises
-        ------
-        AttributeError
-            For ±1 hidden units, which do not leave a model of pairs.
+            Symmetric, zero diagonal. For many spins take :meth:`edges`, which does not form it.
         """
-        check_is_fitted(self)
-        self._only_gaussian("couplings")
-        J: FloatArray = self.components_.T @ (self.components_ / np.float32(self.beta_))
-        return J
+        return super().couplings()
+
+    def _rows_of_couplings(self) -> RowsOfJ:
+        if self.hidden == "gaussian":
+            return low_rank_rows(self.components_, np.ones(len(self.components_)))
+        return low_rank_rows(*two_body_factors(self.components_))
+
+    def _usual_scores(self) -> NDArray[np.float64]:
+        """Return scores of the chains of training in ascending order."""
+        chains = as_spins(self._run.on_host().state.chains.spins)
+        return np.sort(self.score_samples(chains))
+
+    def _conditionals(self) -> Conditionals:
+        W, b = self.components_, self.fields_
+        if self.hidden == "gaussian":
+            return LinearConditionals(W, np.ones(len(W), np.float32), b)
+        return BinaryConditionals(self.model())
 
     def mode_errors(self, X: Any, n_modes: int = 20) -> NDArray[np.float64]:
         r"""Return :math:`t_\alpha` of the first modes of X: what the weights miss of them.
@@ -320,15 +363,12 @@ class LearnedRBM(
     def beta_(self) -> float:
         """Inverse temperature, given or read off the weights."""
         found = self._patterns()
-        self._only_gaussian("beta_")
-        return found.beta if self.beta is None else float(self.beta)
-
-    def _only_gaussian(self, name: str) -> None:
         if self.hidden != "gaussian":
             raise AttributeError(
-                f"{name} is defined for Gaussian hidden units only: ±1 ones do not leave a model "
+                "beta_ is defined for Gaussian hidden units only: ±1 ones do not leave a model "
                 "of pairs"
             )
+        return found.beta if self.beta is None else float(self.beta)
 
     def _patterns(self) -> Patterns:
         """Return what the weights tell of patterns; found once, when first asked for."""

@@ -22,16 +22,21 @@ from dualtap._html import SummaryInNotebooks
 from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
+from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
+from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
 from dualtap.recovery.nearest import (
     Assignment,
+    from_overlaps,
     nearest_patterns,
     observed_on_support,
     overlaps_on_support,
     unobserved,
 )
+from dualtap.recovery.training import spread_rows, strength_covariance, usual_scores
 from dualtap.spins import Spins, as_spins
+from dualtap.spins.storage import Encoding
 
 UNCERTAIN = 0.8
 """A bit with a smaller absolute magnetization is wrong in more than one case of ten."""
@@ -42,6 +47,8 @@ _SMALLEST_OVERLAP = 1e-3
 class LearnedPatterns(
     SummaryInNotebooks,
     TakesSpins,
+    HasCouplings,
+    FillsGaps,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -72,6 +79,10 @@ class LearnedPatterns(
     _path: dict[str, NDArray[Any]] | None = None
     _path_later: Callable[[], dict[str, NDArray[Any]]] | None = None
     _median_overlap: float
+    _encoding: Encoding
+    _training_scores: NDArray[np.float64]
+    """Scores of training samples in ascending order: what is usual."""
+    _strength_covariance: FloatArray
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -92,7 +103,18 @@ class LearnedPatterns(
         before = spins.reads.entries - (0 if isinstance(X, Spins) else spins.n_entries)
         self._learn(spins, origin(X), as_generator(self.random_state))
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
+        self._encoding = spins.encoding
+        self._keep_of_training(spread_rows(spins), spins.n_samples)
         return self
+
+    def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:
+        """Set what is usual of scores, and the covariance of strengths: zero if β was given."""
+        model = self._model() | {"means": self.means_}
+        self._training_scores = usual_scores(rows, **model)
+        self._strength_covariance = np.zeros((self.n_patterns_, self.n_patterns_))
+        if self.n_patterns_ and getattr(self, "beta", None) is None:
+            tied = not np.isnan(self.beta_)
+            self._strength_covariance = strength_covariance(rows, n_samples, **model, tied=tied)
 
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
@@ -135,6 +157,23 @@ class LearnedPatterns(
         """
         check_is_fitted(self)
         return overlaps_on_support(validated_spins(self, X), self.patterns_)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.int8]:
+        """Return spins that have these overlaps with the patterns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_patterns)
+            Overlaps, as :meth:`transform` returns them; NaN where they are not known.
+
+        Returns
+        -------
+        array of shape (n_samples, n_spins), int8 ±1
+            Signs of the vector nearest to ``means_`` that has the overlaps: a sample freed of all
+            that patterns do not explain.
+        """
+        check_is_fitted(self)
+        return from_overlaps(X, self.patterns_, self.means_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the index of the pattern nearest to each sample, in absolute overlap.
@@ -291,6 +330,23 @@ class LearnedPatterns(
             size = np.sqrt(np.mean(np.square(self.fields_)))
             lines.append(f"fields: root mean square {size:.2g}")
         return "\n".join(lines)
+
+    def _rows_of_couplings(self) -> Callable[[slice], FloatArray]:
+        return low_rank_rows(self.patterns_, self.strengths_ / self.n_features_in_)
+
+    def _coupling_intervals(self, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+        m, g = self.magnetizations_, self.strengths_
+        C = getattr(self, "_strength_covariance", np.full((len(g), len(g)), np.nan))  # an old file
+        return pattern_intervals(i, j, self.patterns_, m, g, C)
+
+    def _conditionals(self) -> LinearConditionals:
+        scales = (self.strengths_ / self.n_features_in_).astype(np.float32)
+        zeta, b = self.patterns_.astype(np.float32), self.fields_.astype(np.float32)
+        return LinearConditionals(zeta, scales, b)
+
+    def _usual_scores(self) -> NDArray[np.float64]:
+        """Return scores of training samples in ascending order; none of a model of an old file."""
+        return getattr(self, "_training_scores", np.empty(0))
 
     def _strengths(self) -> str:
         if np.isnan(self.beta_):

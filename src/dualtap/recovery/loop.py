@@ -274,8 +274,16 @@ def forced(search: Search, state: State, n_patterns: int) -> State:
         other = with_patterns(judge, Z, start, least=len(Z))
         if len(other.fit.Z) == len(state.fit.Z):
             break
-        state = other
+        state = other if other.fit.L >= start.fit.L else _as_likely(judge, start, other.fit.Z)
     return state
+
+
+def _as_likely(judge: Judge, state: State, Z: F32) -> State:
+    """Return a model with more patterns, those that are new without strength."""
+    fit = state.fit
+    g = np.concatenate([fit.g, np.zeros(len(Z) - len(fit.g))])
+    found = np.concatenate([state.found, np.full(len(Z) - len(fit.g), np.nan)])
+    return stated(judge, at(judge, Z, g, fit.b, fit.parameters, fit.spread), found)
 
 
 def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:

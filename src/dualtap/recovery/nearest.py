@@ -161,6 +161,48 @@ def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignme
     return Assignment(label, sign, overlap), bool(found[:, 2].any())
 
 
+def from_overlaps(
+    overlaps: ArrayLike, patterns: NDArray[np.int8], means: NDArray[np.float64]
+) -> NDArray[np.int8]:
+    r"""Return spins of given overlaps: signs of the vector nearest to the means that has them.
+
+    With :math:`N_\mu` spins in the support of pattern μ, the vector solves
+    :math:`\zeta^\mu\cdot s = N_\mu o_\mu` for all patterns (in the sense of least squares, if it
+    cannot) and :math:`|s - \bar s|^2` is smallest.
+
+    Parameters
+    ----------
+    overlaps : array-like of shape (n_samples, n_patterns)
+        NaN where an overlap is not known.
+    patterns : array of shape (n_patterns, n_spins)
+        -1, 0 or +1.
+    means : array of shape (n_spins,)
+        Means of the spins.
+
+    Returns
+    -------
+    array of shape (n_samples, n_spins), int8 ±1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.nearest import from_overlaps
+    >>> patterns = np.array([[1, 1, -1, -1], [1, -1, 0, 0]], dtype=np.int8)
+    >>> from_overlaps([[1.0, 0.0], [0.0, -1.0]], patterns, np.zeros(4))
+    array([[ 1,  1, -1, -1],
+           [-1,  1,  1,  1]], dtype=int8)
+    """
+    o = np.asarray(overlaps, dtype=np.float64)
+    if o.ndim != 2 or o.shape[1] != len(patterns):
+        raise ValueError(
+            f"overlaps must have shape (n_samples, {len(patterns)}), one column per pattern, "
+            f"got shape {o.shape}"
+        )
+    zeta = patterns.astype(np.float64)
+    missing = o * np.abs(zeta).sum(axis=1) - zeta @ means
+    return signs(means + np.nan_to_num(missing) @ np.linalg.pinv(zeta).T)
+
+
 def unobserved(spins: Spins) -> NDArray[np.int64]:
     """Return the samples without an observed entry.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Encoding = Literal["-1/+1", "0/1", "boolean"]
+ENCODINGS: tuple[Encoding, ...] = ("-1/+1", "0/1", "boolean")
 
 CHUNK = 2**22
 """Entries looked at together in a pass over the data."""

@@ -1,0 +1,169 @@
+"""Commands that use a fitted model: ``predict``, ``impute``, ``couplings``, ``export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from dualtap.cli.app import (
+    FORMATS,
+    Force,
+    Json,
+    Labels,
+    Quiet,
+    Seed,
+    Transpose,
+    ZeroIsMissing,
+    app,
+    print_outcome,
+    read,
+)
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by `dualtap fit`.")
+]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {FORMATS}.")]
+Table = Annotated[
+    Path, typer.Option("--output", "-o", help="Table to write: .csv, .tsv or .parquet.")
+]
+
+
+@app.command(
+    epilog="Examples: dualtap predict model.npz new.csv -o rows.csv · "
+    "dualtap predict model.npz votes.csv --labels party -o rows.parquet"
+)
+def predict(
+    model: ModelFile,
+    data: DataFile,
+    output: Table,
+    labels: Labels = None,
+    transpose: Transpose = False,
+    zero_is_missing: ZeroIsMissing = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a row per sample: nearest pattern, overlaps, score, how unusual it is.
+
+    Columns of DATA are matched with the model by name.
+    """
+    from dualtap._files import check_free
+    from dualtap._summary import rows_table
+    from dualtap.io import TABLE_FORMATS, load, matched, write_table
+
+    check_free(output, force=force, formats=TABLE_FORMATS)
+    fitted = load(model)
+    file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
+    n_samples = file.spins.n_samples
+    known = np.arange(n_samples) if file.sample_names is None else np.array(file.sample_names)
+    columns = {"sample": known}
+    if file.labels is not None:
+        columns["known_label"] = file.labels
+    write_table(output, columns | rows_table(fitted, file.spins), force=force)
+    result = {"samples": n_samples, "file": str(output)}
+    line = f"{_counted(n_samples, 'row')} written to {output}"
+    print_outcome(result, line, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Examples: dualtap impute gaps.csv model.npz -o filled.csv · "
+    "dualtap impute gaps.parquet model.npz --seed 3 -o filled.parquet"
+)
+def impute(
+    data: DataFile,
+    model: ModelFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.")],
+    labels: Labels = None,
+    transpose: Transpose = False,
+    zero_is_missing: ZeroIsMissing = False,
+    seed: Seed = 0,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fill the missing entries of DATA with their likelier values given the others of the row.
+
+    Columns of DATA are matched with the model by name, and written in their own order, one row per
+    sample.
+    """
+    from dualtap._files import check_free
+    from dualtap.io import FORMATS as FILE_FORMATS
+    from dualtap.io import load, matched, write_samples
+    from dualtap.io.matching import completed
+
+    check_free(output, force=force, formats=FILE_FORMATS)
+    fitted = load(model)
+    given = read(data, labels, transpose, zero_is_missing)
+    filled = completed(given, matched(given, fitted, data), fitted, seed)
+    write_samples(
+        output,
+        filled.spins,
+        names=filled.names,
+        sample_names=filled.sample_names,
+        labels=filled.labels,
+        parameters={"model": str(model), "seed": seed},
+        force=force,
+    )
+    n_filled = given.spins.n_missing
+    result = {"filled": n_filled, "samples": given.spins.n_samples, "file": str(output)}
+    line = f"{_counted(n_filled, 'missing entry', 'missing entries')} filled, in {output}"
+    print_outcome(result, line, as_json=as_json, quiet=quiet)
+
+
+@app.command(
+    epilog="Examples: dualtap couplings model.npz -o edges.csv --top 1000 · "
+    "dualtap couplings model.npz -o network.graphml --top 200"
+)
+def couplings(
+    model: ModelFile,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Edges to write: .csv, .tsv, .parquet or .graphml (a graph)."
+        ),
+    ],
+    top: Annotated[int | None, typer.Option(help="Only so many, the strongest.", min=1)] = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the couplings between pairs of spins, the strongest first, with 95 % intervals."""
+    from dualtap._files import check_free
+    from dualtap.io import EDGE_FORMATS, load, write_edges
+
+    check_free(output, force=force, formats=EDGE_FORMATS)
+    edges = load(model).edges(top)
+    write_edges(output, edges, force=force)
+    result = {"edges": len(edges), "file": str(output)}
+    line = f"{_counted(len(edges), 'edge')} written to {output}"
+    print_outcome(result, line, as_json=as_json, quiet=quiet)
+
+
+@app.command(epilog="Example: dualtap export model.npz -o patterns.csv")
+def export(
+    model: ModelFile,
+    output: Table,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a row per unit: name, field, its entry in each pattern and how certain that is."""
+    from dualtap._files import check_free
+    from dualtap._summary import units_table
+    from dualtap.io import TABLE_FORMATS, load, write_table
+
+    check_free(output, force=force, formats=TABLE_FORMATS)
+    fitted = load(model)
+    write_table(output, units_table(fitted), force=force)
+    n_units = fitted.n_features_in_
+    result = {"units": n_units, "n_patterns": fitted.n_patterns_, "file": str(output)}
+    line = f"{_counted(n_units, 'unit')} written to {output}"
+    print_outcome(result, line, as_json=as_json, quiet=quiet)
+
+
+def _counted(n: int, one: str, several: str | None = None) -> str:
+    """Return a number of things, in words that fit it."""
+    return f"{n} {one if n == 1 else several or one + 's'}"

@@ -1,0 +1,166 @@
+r"""What a model keeps of its training samples: usual scores, and how sure its strengths are.
+
+A few hundred rows, evenly spread, stand for all; they are not counted as a pass over the samples.
+
+Strengths g and fields b maximise the log pseudo-likelihood L. With :math:`r = s - \tanh h`,
+:math:`w = 1 - \tanh^2 h` and :math:`\varphi^\mu_{ai} = \partial h_{ai} / \partial g_\mu`, what
+sample a adds to L has the slope :math:`u_a = \sum_i r_{ai} \varphi_{ai}`, and the curvature is
+:math:`H = \sum_{ai} w_{ai} \varphi_{ai} \varphi_{ai}^\top`. L is no likelihood, because the terms
+of a sample are not independent; its maximum has the covariance
+
+.. math:: C = H^{-1} \Big[\sum_a u_a u_a^\top\Big] H^{-1}
+
+(Godambe, or sandwich), here with fields eliminated from u and H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualtap.local_fields import filled, local_fields
+from dualtap.metrics.likelihoods import block_likelihoods
+from dualtap.spins import Spins
+from dualtap.spins.blocks import F32
+from dualtap.spins.storage import spread
+
+_ROWS = 256
+_PRODUCTS = 2 * 10**8
+"""Products made for a covariance at most, unless that leaves too few rows."""
+_FEWEST = 50
+_HELD = 2**16
+"""Entries that are held at a time."""
+
+
+def spread_rows(spins: Spins) -> NDArray[np.int8]:
+    """Return some of the samples, evenly spread, as bytes.
+
+    Examples
+    --------
+    >>> from dualtap import as_spins
+    >>> from dualtap.recovery.training import spread_rows
+    >>> spread_rows(as_spins([[1, 0]] * 1000)).shape
+    (256, 2)
+    """
+    return spins.take(spread(spins.n_samples, _ROWS)).values
+
+
+def usual_scores(
+    rows: NDArray[np.int8],
+    patterns: NDArray[np.int8],
+    strengths: NDArray[np.float64],
+    fields: NDArray[np.float64] | None,
+    means: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return log pseudo-likelihoods per spin in ascending order, empty rows left out.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_spins)
+        ±1, or 0 for a missing entry.
+    patterns, strengths, fields, means : as in :func:`strength_covariance`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.training import usual_scores
+    >>> rows = np.array([[1, 1], [0, 0], [1, -1]], dtype=np.int8)
+    >>> zeta = np.ones((1, 2), dtype=np.int8)
+    >>> usual_scores(rows, zeta, np.array([1.0]), None, np.zeros(2)).round(3)
+    array([-1.313, -0.313])
+    """
+    zeta = patterns.astype(np.float32)
+    found = [block_likelihoods(S, zeta, strengths, fields, means) for S in _blocks(rows, _HELD)]
+    total, count = np.concatenate(found).T
+    return np.sort(total[count > 0] / count[count > 0])
+
+
+def _blocks(rows: NDArray[np.int8], entries: int) -> Iterator[F32]:
+    step = max(1, entries // rows.shape[1])
+    for first in range(0, len(rows), step):
+        yield rows[first : first + step].astype(np.float32)
+
+
+def strength_covariance(
+    rows: NDArray[np.int8],
+    n_samples: int,
+    patterns: NDArray[np.int8],
+    strengths: NDArray[np.float64],
+    fields: NDArray[np.float64] | None,
+    means: NDArray[np.float64],
+    *,
+    tied: bool,
+) -> NDArray[np.float64]:
+    """Return the covariance of fitted strengths, given the patterns.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_spins)
+        Some of the samples that the model was fitted to: ±1, or 0 for a missing entry.
+    n_samples : int
+        How many there were in all.
+    patterns : array of shape (n_patterns, n_spins)
+    strengths : array of shape (n_patterns,)
+    fields : array of shape (n_spins,), or None if none were fitted
+    means : array of shape (n_spins,)
+        Means of the spins, where missing entries start from.
+    tied : bool
+        One strength was fitted for all patterns.
+
+    Returns
+    -------
+    array of shape (n_patterns, n_patterns)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import HopfieldModel
+    >>> from dualtap.recovery.training import strength_covariance
+    >>> teacher = HopfieldModel.random(100, 1, beta=0.8, random_state=0)
+    >>> X, zeta = teacher.sample(400, random_state=1), teacher.patterns
+    >>> C = strength_covariance(X, 400, zeta, teacher.strengths, None, np.zeros(100), tied=True)
+    >>> bool(0.01 < np.sqrt(C[0, 0]) < 0.03)
+    True
+    """
+    n_patterns, n_spins = patterns.shape
+    n_fitted = 1 if tied else n_patterns
+    n_rows = max(_PRODUCTS // (n_spins * n_fitted**2), _FEWEST)
+    some = rows[spread(len(rows), n_rows)]
+    zeta = patterns.astype(np.float32)
+    H, mixed = np.zeros((n_fitted, n_fitted)), np.zeros((n_fitted, n_spins))
+    curvature, slopes, residuals = np.zeros(n_spins), [], []
+    for S in _blocks(some, _HELD // n_fitted):
+        whole = filled(S, zeta, strengths, fields, means)
+        t = np.tanh(local_fields(whole, zeta, strengths, fields))
+        observed = S != 0
+        r, w = (S - t) * observed, (1 - t * t) * observed
+        phi = _slope_of_fields(whole, zeta)[..., None] if tied else _slopes_of_fields(whole, zeta)
+        weighted = w[..., None] * phi
+        H += np.tensordot(weighted, phi, axes=((0, 1), (0, 1)))
+        mixed += weighted.sum(axis=0).T
+        curvature += w.sum(axis=0)
+        slopes.append(np.einsum("ai,aik->ak", r, phi))
+        if fields is not None:
+            residuals.append(r)
+    u = np.concatenate(slopes).astype(np.float64)
+    if fields is not None:
+        share = mixed / np.maximum(curvature, np.finfo(np.float64).tiny)
+        u -= np.concatenate(residuals) @ share.T
+        H -= share @ mixed.T
+    inverse = np.linalg.pinv(H, hermitian=True)
+    C: NDArray[np.float64] = inverse @ (u.T @ u) @ inverse * (len(u) / n_samples)
+    return np.broadcast_to(C, (n_patterns, n_patterns)).copy() if tied else C
+
+
+def _slope_of_fields(S: F32, zeta: F32) -> F32:
+    """Return φ of a strength that all patterns have, of shape (n_samples, n_spins)."""
+    return local_fields(S, zeta, np.ones(len(zeta)))
+
+
+def _slopes_of_fields(S: F32, zeta: F32) -> F32:
+    """Return φ of a strength per pattern, of shape (n_samples, n_spins, n_patterns)."""
+    phi: F32 = (S @ zeta.T)[:, None, :] - S[..., None] * zeta.T
+    phi *= zeta.T / np.float32(S.shape[1])
+    return phi
