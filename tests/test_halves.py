@@ -8,6 +8,7 @@ from dualtap.recovery.halves import found_in_halves, halves_of, with_found
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed, null
 from dualtap.recovery.objective import sizes_of
+from dualtap.spins.storage import Reads
 
 
 def drawn(n_samples=2000, n_patterns=4, n_spins=40, seed=0):
@@ -22,9 +23,9 @@ def drawn(n_samples=2000, n_patterns=4, n_spins=40, seed=0):
 
 def test_halves_have_every_row_once():
     judge, _ = drawn(n_samples=101)
-    halves = halves_of(judge, np.random.default_rng(0))
-    assert [len(half.rows) for half in halves] == [50, 51]
-    rows = np.concatenate([half.rows for half in halves])
+    halves = halves_of(judge, np.random.default_rng(0), Reads())
+    assert [len(half.rows) for half in halves[:2]] == [50, 51]
+    rows = np.concatenate([half.rows for half in halves[:2]])
     order = [np.lexsort(X.T) for X in (rows, judge.rows)]
     np.testing.assert_array_equal(rows[order[0]], judge.rows[order[1]])
     assert halves.turned().turned() == halves
@@ -34,7 +35,7 @@ def test_patterns_are_found_and_described_shorter():
     judge, Z = drawn()
     start = freed(judge, null(judge))
     found = found_in_halves(
-        halves_of(judge, np.random.default_rng(0)), start, np.random.default_rng(1)
+        halves_of(judge, np.random.default_rng(0), Reads()), start, np.random.default_rng(1)
     )
     cosine = np.abs(found.Z @ Z.T) / np.sqrt(np.outer(sizes_of(found.Z), sizes_of(Z)))
     assert (cosine.max(axis=0) > 0.8).all()
@@ -54,5 +55,5 @@ def test_independent_spins_confirm_nothing(p):
         up = rng.uniform(0.02, 0.98, 30) if p == "uneven" else p
         judge = Judge(as_spins(rng.random((300, 30)) < up))
         start = freed(judge, null(judge))
-        n_found += len(found_in_halves(halves_of(judge, rng), start, rng).Z) > 0
+        n_found += len(found_in_halves(halves_of(judge, rng, Reads()), start, rng).Z) > 0
     assert n_found <= 2

@@ -29,8 +29,6 @@ COMPARED = 96
 """Candidates of one half that the other compares jointly (``benchmarks real``),"""
 MOST_ADDED = 24
 """and added at once."""
-ALWAYS_STUDENTS = 200
-"""Spins up to which students look for pairs below the noise edge (``benchmarks structure``)."""
 LINEAR = 0.2
 """Share of the variance up to which spins respond linearly (``benchmarks recovery``)."""
 FEWEST_EVENTS = 8

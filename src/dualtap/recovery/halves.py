@@ -23,7 +23,7 @@ from dualtap.recovery.refit import Fit, Parameters, refit
 from dualtap.recovery.selection import chosen, named_costs, promising
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
-from dualtap.spins.storage import DenseSpins
+from dualtap.spins.storage import DenseSpins, Reads
 
 
 class Halves(NamedTuple):
@@ -31,19 +31,21 @@ class Halves(NamedTuple):
 
     one: Judge
     other: Judge
+    reads: Reads
+    """Counts what is read of either."""
 
     def turned(self) -> Halves:
         """Return the same in the other order."""
-        return Halves(self.other, self.one)
+        return Halves(self.other, self.one, self.reads)
 
 
-def halves_of(judge: Judge, rng: np.random.Generator) -> Halves:
+def halves_of(judge: Judge, rng: np.random.Generator, reads: Reads) -> Halves:
     """Return judges of two random halves of the rows."""
     order = rng.permutation(len(judge.rows))
     middle = len(order) // 2
     parts = np.sort(order[:middle]), np.sort(order[middle:])
     one, other = (Judge(DenseSpins(judge.rows[rows], "-1/+1")) for rows in parts)
-    return Halves(one, other)
+    return Halves(one, other, reads)
 
 
 class Found(NamedTuple):
@@ -77,7 +79,7 @@ def _found_in_first(halves: Halves, models: tuple[State, State], rng: np.random.
     where they were not, that difference.
     """
     here, there = models
-    blocks = blocks_of(DenseSpins(halves.one.rows, "-1/+1"))
+    blocks = blocks_of(DenseSpins(halves.one.rows, "-1/+1", halves.reads))
     pool = candidates(halves.one, here, residual_of(blocks, here.fit, rng), rng)
     pool = promising(halves.one, here, pool)
     name = float(np.log(len(pool) + 1))

@@ -204,7 +204,7 @@ def confirmed(search: Search, state: State, nothing: State) -> State:
     """
     if len(search.judge.rows) < _FEWEST_HALVED or search.judge.n_spins > MOST_SPINS:
         return state
-    halves = halves_of(search.judge, np.random.default_rng(0))
+    halves = halves_of(search.judge, np.random.default_rng(0), search.spins.reads)
     other = _grown_by_halves(search, state, halves)
     if other is state and len(state.fit.Z):
         other = min(state, _grown_by_halves(search, nothing, halves), key=_objective)
@@ -252,7 +252,8 @@ def with_flat(search: Search, state: State, left: Residual) -> State:
 def _likeliest(search: Search, state: State, nothing: State, n_patterns: int) -> State:
     """Return the likeliest model of so many patterns that several starts lead to."""
     starts = [state]
-    if search.judge.n_spins <= MOST_SPINS:
+    done = len(state.fit.Z) == n_patterns and search.explained_by(state)
+    if search.judge.n_spins <= MOST_SPINS and not done:
         starts += [confirmed(search, nothing, nothing), nothing]
     rivals = [forced(search, start, n_patterns) for start in starts]
     return max(rivals, key=lambda rival: (len(rival.fit.Z), rival.fit.L))
