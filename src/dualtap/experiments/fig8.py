@@ -188,7 +188,10 @@ def plot(results: Results) -> Figure:
         ax.set_title(RULES[rule], fontsize=10)
     for ax in axes[-1]:
         ax.set(xlabel="T")
-        ax.legend(frameon=False, fontsize=7, loc="center right")
+    # What is drawn beside a rule is not at every load.
+    beside = [line[columns.index("amp")] for line in axes[:-1]] if "amp" in columns else []
+    for ax in (*axes[-1], *beside):
+        ax.legend(framealpha=0.9, edgecolor="none", fontsize=7, loc="center right")
     letter(axes)
     return figure
 
