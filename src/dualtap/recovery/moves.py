@@ -238,13 +238,14 @@ def halved(judge: Judge, state: State) -> State:
     r"""Return the model with pairs of patterns replaced by their halves, where that is shorter.
 
     Patterns ξ and ξ' of one strength on the same spins have the couplings of :math:`(\xi \pm
-    \xi')/2` of twice the strength, which have half as many entries.
+    \xi')/2` of twice the strength, which have half as many entries. Patterns without zeros stay so.
     """
     while len(state.fit.Z) > 1:
         Z, size = state.fit.Z, sizes_of(state.fit.Z)
         shared = np.square(Z) @ np.square(Z).T / np.maximum.outer(size, size)
         ratio = np.divide.outer(state.fit.g, state.fit.g)
         alike = (shared > calibration.SAME) & (ratio >= 1) & (ratio < 1 / calibration.SAME)
+        alike &= np.minimum.outer(size, size) < judge.n_spins
         for mu, nu in np.argwhere(alike & ~np.eye(len(Z), dtype=np.bool_)):
             halves = np.trunc((Z[mu] + Z[nu]) / 2), np.trunc((Z[mu] - Z[nu]) / 2)
             if min(map(np.count_nonzero, halves)) < 2:
