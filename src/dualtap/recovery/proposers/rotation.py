@@ -222,7 +222,7 @@ def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
     y = residual.dot(V)
     largest = float(np.linalg.eigvalsh(y.T @ y)[-1])
     k = len(fit.Z)
-    centre, width = noise_edge(blocks.n_samples - k, blocks.n_spins - k)
+    centre, width = noise_edge(max(blocks.n_samples - k, 1), max(blocks.n_spins - k, 1))
     return largest < centre + LEVEL * width
 
 
