@@ -73,7 +73,8 @@ docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 paper: $(VENV)/.run ## Run the paper's trials at its own counts (hours, resumable) into docs/results
-	$(BIN)/dualtap reproduce all --full --out results --export docs/results
+	$(BIN)/dualtap reproduce all --full --out results --export docs/results \
+		$(if $(wildcard docs/results/archive.json),--from docs/results)
 
 figures: $(VENV)/.run ## Draw the paper's figures and judge its claims from docs/results into docs/
 	$(BIN)/dualtap reproduce claims --full --from docs/results --out results/drawn

@@ -114,24 +114,19 @@ def recover(
         simple = simplest(search.judge, state)
         if simple.fit.L >= nothing.fit.L:  # what is requested may be worse than independent spins
             state = search.better(state, simple, "tie", "fit")
-        if n_patterns is None:
-            state = _not_below(search.judge, state, nothing)
+        if not len(state.fit.Z):
+            state = _with_means(search.judge, state)
         m, Z = magnetizations(search.blocks, search.judge, state, rng)
         state = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
 
 
-def _not_below(judge: Judge, state: State, nothing: State) -> State:
-    """Return the model, or independent spins if these are likelier.
-
-    Whatever describes independent spins most shortly, fair ones perhaps, they have their means.
-    """
-    none = nothing.fit
-    b = max((none.b, judge.null_fields()), key=lambda b: judge.log_likelihood(none.Z, none.g, b))
-    L = judge.log_likelihood(none.Z, none.g, b)
-    if len(state.fit.Z) and state.fit.L >= L:
-        return state
-    return nothing._replace(fit=none._replace(b=b, L=L))
+def _with_means(judge: Judge, state: State) -> State:
+    """Return independent spins with their means, whatever describes them most shortly."""
+    fit = state.fit
+    likelihoods = {judge.log_likelihood(fit.Z, fit.g, b): b for b in (judge.null_fields(), fit.b)}
+    L = max(likelihoods)
+    return state._replace(fit=fit._replace(b=likelihoods[L], L=L))
 
 
 def _objective(state: State) -> float:
