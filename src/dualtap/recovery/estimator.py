@@ -31,9 +31,9 @@ class HopfieldPatterns(LearnedPatterns):
     :math:`P(s_i | x) \propto e^{s_i (x \cdot \zeta_i + b_i)}`. The space that the patterns span
     follows from the singular vectors of the samples; that their entries are ±1 singles them out
     within it; TAP equations for all of them together, or draws from their posterior, give the
-    confidence of each bit. The number of patterns is the number of directions above the noise
-    edge. Where spins have means of their own, as in most real data, fields explain those, and the
-    number of patterns is the one that minimises the description length of data and model.
+    confidence of each bit. Where spins have means of their own, as in most real data, fields
+    explain those. The number of patterns minimises the description length of data and model; weak
+    patterns are found in one half of the samples and confirmed by the other.
 
     :class:`DualTAP` is the published algorithm.
 

@@ -112,7 +112,8 @@ def recover(
             state = with_flat(search, state, search.left(search.blocks, state))
         state = refined(search, state)
         simple = simplest(search.judge, state)
-        if simple.fit.L >= nothing.fit.L:  # what is requested may be worse than independent spins
+        # A number that is requested may describe the data worse than independent spins do.
+        if n_patterns is None or simple.fit.L >= nothing.fit.L:
             state = search.better(state, simple, "tie", "fit")
         if not len(state.fit.Z):
             state = _with_means(search.judge, state)
@@ -124,9 +125,9 @@ def recover(
 def _with_means(judge: Judge, state: State) -> State:
     """Return independent spins with their means, whatever describes them most shortly."""
     fit = state.fit
-    likelihoods = {judge.log_likelihood(fit.Z, fit.g, b): b for b in (judge.null_fields(), fit.b)}
-    L = max(likelihoods)
-    return state._replace(fit=fit._replace(b=likelihoods[L], L=L))
+    fields = judge.null_fields(), fit.b
+    L, k = max((judge.log_likelihood(fit.Z, fit.g, b), k) for k, b in enumerate(fields))
+    return state._replace(fit=fit._replace(b=fields[k], L=L))
 
 
 def _objective(state: State) -> float:

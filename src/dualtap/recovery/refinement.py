@@ -13,8 +13,7 @@ from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
 
 _REFINEMENTS, _SWEEPS = 12, 4
-FEWER = 4
-"""Times as few changes are tried if all together do not pay."""
+_FEWER = 4  # times as few changes are tried if all together do not pay
 
 
 def hopfield(search: Search, Z: F32) -> State:
@@ -46,7 +45,7 @@ def with_turned_bits(search: Search, state: State, most: int = 2, least: int = 0
             other, most = with_patterns(search.judge, Z, state, least=least), most - 1
             if other.objective < state.objective and _keeps(other, state, least):
                 break
-            n //= FEWER
+            n //= _FEWER
         else:
             break
         state = other
