@@ -1,7 +1,8 @@
 """Data whose hidden structure is known: populations, parties, scoring keys, cell assemblies.
 
-``python -m benchmarks structure --data DIR [--only populations keys assemblies]`` reads
-``DIR/<set>.npz``; the assemblies are drawn here and need no data.
+``python -m benchmarks structure --data DIR [--only populations keys assemblies halves]`` reads
+``DIR/<set>.npz``; the assemblies are drawn here and need no data. ``halves`` asks whether two
+halves of the real sets give the same bits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from benchmarks.harness import markdown, threads, write
-from benchmarks.ours import cosines, counts, fitted, spread
+from benchmarks.ours import cosines, counts, fitted, spread, with_gaps
+from benchmarks.real import SETS, samples
 
 Bits = NDArray[np.int8]
 Floats = NDArray[np.float64]
@@ -250,7 +252,52 @@ def assemblies(n_seeds: int = 5) -> list[dict[str, Any]]:
     return rows
 
 
-PARTS = ("populations", "keys", "assemblies")
+SURE = 0.9  # |m| of a bit that is wrong in one case of twenty
+HALVES = f"""Bits that both halves of the samples call sure
+
+HopfieldPatterns with default parameters on two random halves of all samples; patterns matched one
+to one by |cosine| (Hungarian), all matches counted, however unlike. Sure: |m| ≥ {SURE} in both.
+Agree: of the sure bits of all splits, those with the same sign, the signs of whole patterns being
+free. Splits: seeds from {FIRST_SEED} on."""
+
+
+def halves_split(name: str, folder: Path, seed: int) -> tuple[int, int, int, int]:
+    """Return the patterns of a half, and how many bits matched, were sure in both, and agreed."""
+    from scipy.optimize import linear_sum_assignment
+
+    X = with_gaps(samples(name, folder))
+    order = np.random.default_rng(seed).permutation(len(X))
+    one, other = (fitted(X[rows], seed)[0] for rows in np.array_split(order, 2))
+    if not one.n_patterns_ or not other.n_patterns_:
+        return int(one.n_patterns_), 0, 0, 0
+    cosine = cosines(one.patterns_, other.patterns_)
+    mu, nu = linear_sum_assignment(-np.abs(cosine))
+    m = one.magnetizations_[mu] * np.sign(cosine[mu, nu])[:, None]
+    sure = np.minimum(np.abs(m), np.abs(other.magnetizations_[nu])) >= SURE
+    agree = sure & (m * other.magnetizations_[nu] > 0)
+    return int(one.n_patterns_), sure.size, int(sure.sum()), int(agree.sum())
+
+
+def halves(folder: Path, n_seeds: int = 5) -> list[dict[str, Any]]:
+    """Return one row per real set."""
+    rows = []
+    for name in SETS:
+        seeds = range(FIRST_SEED, FIRST_SEED + n_seeds)
+        splits = Parallel(n_jobs=2)(delayed(halves_split)(name, folder, seed) for seed in seeds)
+        _, n_bits, n_sure, n_agree = np.array(splits).sum(axis=0)
+        rows.append(
+            {
+                "data": name,
+                "patterns": counts(split[0] for split in splits),
+                "sure in both": f"{n_sure / max(n_bits, 1):.1%}",
+                "agree": f"{n_agree / n_sure:.1%}" if n_sure else "none is sure",
+            }
+        )
+        print(*rows[-1].values(), sep=" | ", file=sys.stderr, flush=True)
+    return rows
+
+
+PARTS = ("populations", "keys", "assemblies", "halves")
 
 
 def run(arguments: list[str]) -> None:
@@ -262,12 +309,14 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="seeds of the other parts")
     options = parser.parse_args(arguments)
     if options.data is None and set(options.only) != {"assemblies"}:
-        parser.error("--data is needed for populations and keys")
+        parser.error("--data is needed for all but assemblies")
     for part in options.only:
         if part == "populations":
             name, title, rows = "populations", POPULATIONS, populations(options.data, options.draws)
         elif part == "keys":
             name, title, rows = "keys", KEYS, keys(options.data, options.seeds)
+        elif part == "halves":
+            name, title, rows = "halves", HALVES, halves(options.data, options.seeds)
         else:
             name, title, rows = "assemblies", PLANTED, assemblies(options.seeds)
         print(markdown(rows))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dualtap import HopfieldModel, as_spins
-from dualtap.recovery.halves import found_in_halves, halves_of, with_found
+from dualtap.recovery.halves import Pools, averaged, found_in_halves, halves_of, with_found
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed, null
 from dualtap.recovery.objective import sizes_of
@@ -21,6 +21,11 @@ def drawn(n_samples=2000, n_patterns=4, n_spins=40, seed=0):
     return Judge(as_spins(model.sample(n_samples, random_state=seed))), Z
 
 
+def confirmed(judge, start, seed=0):
+    rng = np.random.default_rng(seed)
+    return found_in_halves(halves_of(judge, rng, Reads()), start, Pools(), rng)
+
+
 def test_halves_have_every_row_once():
     judge, _ = drawn(n_samples=101)
     halves = halves_of(judge, np.random.default_rng(0), Reads())
@@ -34,11 +39,9 @@ def test_halves_have_every_row_once():
 def test_patterns_are_found_and_described_shorter():
     judge, Z = drawn()
     start = freed(judge, null(judge))
-    found = found_in_halves(
-        halves_of(judge, np.random.default_rng(0), Reads()), start, np.random.default_rng(1)
-    )
+    found = confirmed(judge, start)
     cosine = np.abs(found.Z @ Z.T) / np.sqrt(np.outer(sizes_of(found.Z), sizes_of(Z)))
-    assert (cosine.max(axis=0) > 0.8).all()
+    assert (cosine.max(axis=0) > 0.7).all()
     assert len(found.costs) == len(found.Z)
     assert (found.costs > np.log(2)).all()
     state = with_found(judge, start, found)
@@ -55,5 +58,35 @@ def test_independent_spins_confirm_nothing(p):
         up = rng.uniform(0.02, 0.98, 30) if p == "uneven" else p
         judge = Judge(as_spins(rng.random((300, 30)) < up))
         start = freed(judge, null(judge))
-        n_found += len(found_in_halves(halves_of(judge, rng, Reads()), start, rng).Z) > 0
+        n_found += len(confirmed(judge, start, rng).Z) > 0
     assert n_found <= 2
+
+
+def test_the_mean_of_two_models_is_described_no_longer_than_they_are():
+    judge, _ = drawn(n_samples=500)
+    start = freed(judge, null(judge))
+    one, other = (with_found(judge, start, confirmed(judge, start, seed)) for seed in (0, 1))
+    mean = averaged(judge, 0, one, other)
+    assert len(mean.fit.Z) > len(one.fit.Z)
+    assert mean.fit.L >= (one.fit.L + other.fit.L) / 2
+    assert mean.objective <= (one.objective + other.objective) / 2 + 1
+    same = averaged(judge, len(one.fit.Z), one, one)
+    np.testing.assert_allclose(same.fit.g, one.fit.g, rtol=0.01)
+    assert same.objective == pytest.approx(one.objective, abs=0.1)
+
+
+def test_entries_are_as_sure_as_halves_agree_on_them():
+    Z = np.array([[1, 1, 1, 1, -1, -1, 0, 0]], dtype=np.float32)
+    pools = Pools()
+    pools.one.append(np.concatenate([Z, np.roll(Z, 3, axis=1)]))
+    pools.other.append(-Z)
+    np.testing.assert_allclose(pools.confidence(Z), np.abs(Z))
+    pools.other[0][0, 0] *= -1
+    c = 4 / 6
+    sure = np.sqrt(2 * c / (1 + c))
+    np.testing.assert_allclose(
+        pools.confidence(Z), sure * np.abs(Z) * (np.arange(8) > 0), rtol=1e-6
+    )
+    pools.other[0][0, 0] = 0
+    c = 5 / np.sqrt(30)
+    assert pools.confidence(Z)[0, 0] == pytest.approx(np.sqrt(2 * c / (1 + c)) / 2)

@@ -11,7 +11,7 @@ REFINED_ENTRIES = 2**25
 """Entries by which bits are set (``benchmarks general``: one strong pattern, M=20,000)."""
 CURVATURE_ENTRIES = 2**15
 """Entries, at least, from which second derivatives come (``benchmarks real``: time)."""
-LARGEST_FIELD = 10.0
+LARGEST_FIELD = 2.0
 """Standard deviation of the prior on the largest field of a pattern (``benchmarks real``)."""
 CHARGED = 1.1
 """A ±1 pattern costs this times what the best gains on noise (``benchmarks nulls``),"""
@@ -21,6 +21,9 @@ SAME = 0.9
 """Cosine of two patterns from which they are one (``benchmarks fits``)."""
 CONFIRMED = 4.0
 """Nats beyond the costs by which a half of the samples confirms patterns (``benchmarks nulls``)."""
+HALVED_TWICE = 2**17
+"""Entries of samples and of couplings up to which the mean of two halvings is taken
+(``benchmarks real``: digits, time)."""
 LEAST_GAIN = 0.1
 """Nats by which a change must shorten the description (``benchmarks fits``: seeds)."""
 STUDENTS = 16

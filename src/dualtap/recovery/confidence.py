@@ -3,7 +3,8 @@
 Where spins respond linearly to ±1 patterns, TAP equations for all of them and exact draws of the
 bits of each site. For any other attractive patterns without zeros, draws of coefficients and bits
 from their posterior. In any other model each entry given all others: by how much
-likelier a spin is given the others than with its entry turned.
+likelier a spin is given the others than with its entry turned. Where patterns were
+found in halves of the samples, an entry is at most as sure as the halves agree on it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualtap.recovery import calibration
+from dualtap.recovery.halves import Pools
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, of_sites
 from dualtap.recovery.posterior import strong_field_posterior
@@ -19,7 +21,7 @@ from dualtap.spins.blocks import F32, Blocks
 
 
 def magnetizations(
-    blocks: Blocks, judge: Judge, state: State, rng: np.random.Generator
+    blocks: Blocks, judge: Judge, state: State, rng: np.random.Generator, pools: Pools
 ) -> tuple[F32, F32]:
     """Return posterior means of all entries, and the patterns that are likeliest given them.
 
@@ -30,6 +32,8 @@ def magnetizations(
     judge : Judge
     state : State
     rng : Generator
+    pools : Pools
+        What halves of the samples proposed.
 
     Returns
     -------
@@ -38,6 +42,18 @@ def magnetizations(
     Z : array of shape (n_patterns, n_spins)
         A draw from the posterior, which is as likely as the truth.
     """
+    if np.isnan(state.found).all():
+        return _given_model(blocks, judge, state, rng)
+    Z = state.fit.Z
+    most = pools.confidence(Z)
+    m = _given_others(judge, state)
+    return np.clip(m, -most, most), Z
+
+
+def _given_model(
+    blocks: Blocks, judge: Judge, state: State, rng: np.random.Generator
+) -> tuple[F32, F32]:
+    """Return posterior means if the samples are from such a model, and a draw of the patterns."""
     fit = state.fit
     if not len(fit.Z):
         return fit.Z, fit.Z
@@ -53,9 +69,15 @@ def magnetizations(
         b = fit.b.astype(np.float32)
         drawn = strong_field_posterior(blocks, fit.Z, fit.g, b, rng)
         return drawn.m, drawn.Z
-    sites = of_sites(judge, fit)
-    odds = 2 * (fit.Z * sites.A + sites.c)
-    return (fit.Z * np.tanh(np.maximum(odds, 0) / 2)).astype(np.float32), fit.Z
+    return _given_others(judge, state), fit.Z
+
+
+def _given_others(judge: Judge, state: State) -> F32:
+    """Return the mean of each entry given all others."""
+    sites = of_sites(judge, state.fit)
+    odds = 2 * (state.fit.Z * sites.A + sites.c)
+    result: F32 = (state.fit.Z * np.tanh(np.maximum(odds, 0) / 2)).astype(np.float32)
+    return result
 
 
 def _responds_linearly(judge: Judge, state: State) -> bool:

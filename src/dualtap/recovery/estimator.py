@@ -193,7 +193,14 @@ def recover(
         means=search.judge.mean,
         objective=found.state.objective,
         spectrum=search.whole.relative(),
-        reason=reason(len(fit.Z), n_patterns, search.n_left, search.largest, *spins.shape),
+        reason=reason(
+            len(fit.Z),
+            int(np.isfinite(found.state.found).sum()),
+            n_patterns,
+            search.n_left,
+            search.largest,
+            spins.shape,
+        ),
         trace=list(steps(search)),
         path=partial(path_over_patterns, search.judge, found.state) if len(fit.Z) else None,
     )

@@ -4,6 +4,7 @@ Whoever knows one half can run the same proposers on it, so that a candidate nee
 its number among K of them, :math:`\log K` nats, tells which one it is. It is accepted if it gains
 more than :math:`\rho \log K` in the other half, ρ being how often evidence is counted. This finds
 what single entries are too uncertain to pay for: many weak patterns at once, as in most real data.
+What both halves propose independently of each other also tells how sure the entries are.
 """
 
 from __future__ import annotations
@@ -55,8 +56,59 @@ class Found(NamedTuple):
     costs: F64
     """Nats charged for each beside its strength, shape (n_patterns,)."""
 
+    def and_also(self, other: Found) -> Found:
+        """Return these and others."""
+        Z, costs = np.concatenate([self.Z, other.Z]), np.concatenate([self.costs, other.costs])
+        return Found(Z, costs)
 
-def found_in_halves(halves: Halves, state: State, rng: np.random.Generator) -> Found:
+
+class Pools:
+    """Vectors that either half proposes, the most promising of all rounds.
+
+    Attributes
+    ----------
+    one, other : list of arrays of shape (n_candidates, n_spins)
+    """
+
+    def __init__(self) -> None:
+        self.one: list[F32] = []
+        self.other: list[F32] = []
+
+    def confidence(self, Z: F32) -> F32:
+        r"""Return how sure the entries of patterns are, by what halves propose independently.
+
+        Of a pattern, the vectors nearest to it that the halves propose have the cosine c. All
+        samples together have the reliability :math:`2c / (1 + c)` (Spearman and Brown), and the
+        pattern the correlation :math:`\sqrt{2c / (1 + c)}` with what no sampling disturbs. Entries
+        with which only one half agrees have half of that, others none.
+
+        Parameters
+        ----------
+        Z : array of shape (n_patterns, n_spins)
+
+        Returns
+        -------
+        array of shape (n_patterns, n_spins)
+            In [0, 1].
+        """
+        one, other = (_nearest(Z, np.concatenate(pool)) for pool in (self.one, self.other))
+        size = np.sqrt(sizes_of(one) * sizes_of(other))
+        c = np.maximum((one * other).sum(axis=1) / size, 0)
+        alike = np.maximum(Z * (one + other) / 2, 0)
+        result: F32 = (np.sqrt(2 * c / (1 + c))[:, None] * alike).astype(np.float32)
+        return result
+
+
+def _nearest(Z: F32, pool: F32) -> F32:
+    """Return the vector nearest to each pattern, with its sign."""
+    cosine = (Z @ pool.T) / np.sqrt(sizes_of(pool))
+    k = np.argmax(np.abs(cosine), axis=1)
+    sign = np.where(cosine[np.arange(len(Z)), k] < 0, -1, 1).astype(np.float32)
+    result: F32 = pool[k] * sign[:, None]
+    return result
+
+
+def found_in_halves(halves: Halves, state: State, pools: Pools, rng: np.random.Generator) -> Found:
     """Return patterns found in either half that the other confirms.
 
     Parameters
@@ -64,24 +116,38 @@ def found_in_halves(halves: Halves, state: State, rng: np.random.Generator) -> F
     halves : Halves
     state : State
         The model that they are added to.
+    pools : Pools
+        Gets what either half proposes.
     rng : Generator
     """
-    models = _model_of(halves.one, state), _model_of(halves.other, state)
-    one = _found_in_first(halves, models, rng)
-    other = _found_in_first(halves.turned(), models[::-1], rng)
-    return Found(np.concatenate([one.Z, other.Z]), np.concatenate([one.costs, other.costs]))
+    here, there = propose(halves, state, pools, rng)
+    one = _confirmed(halves, here, there, pools.one[-1])
+    return one.and_also(_confirmed(halves.turned(), there, here, pools.other[-1]))
 
 
-def _found_in_first(halves: Halves, models: tuple[State, State], rng: np.random.Generator) -> Found:
-    """Return patterns found in the first half that the second confirms.
+def propose(
+    halves: Halves, state: State, pools: Pools, rng: np.random.Generator
+) -> tuple[State, State]:
+    """Add to the pools what either half proposes, and return the model fitted to either."""
+    here, there = _model_of(halves.one, state), _model_of(halves.other, state)
+    pools.one.append(_proposed(halves.one, here, halves.reads, rng))
+    pools.other.append(_proposed(halves.other, there, halves.reads, rng))
+    return here, there
+
+
+def _proposed(judge: Judge, state: State, reads: Reads, rng: np.random.Generator) -> F32:
+    """Return the most promising candidates of all proposers, no two of them alike."""
+    blocks = blocks_of(DenseSpins(judge.rows, "-1/+1", reads))
+    pool = candidates(judge, state, residual_of(blocks, state.fit, rng), rng)
+    return promising(judge, state, pool)
+
+
+def _confirmed(halves: Halves, here: State, there: State, pool: F32) -> Found:
+    """Return the candidates of the first half that the second confirms.
 
     They are charged what names them and, as far as they gain more where they were found than
     where they were not, that difference.
     """
-    here, there = models
-    blocks = blocks_of(DenseSpins(halves.one.rows, "-1/+1", halves.reads))
-    pool = candidates(halves.one, here, residual_of(blocks, here.fit, rng), rng)
-    pool = promising(halves.one, here, pool)
     name = float(np.log(len(pool) + 1))
     new = chosen(halves.other, there, pool, name)
     while len(new):
@@ -123,6 +189,31 @@ def candidates(judge: Judge, state: State, left: Residual, rng: np.random.Genera
     """Return candidates of all proposers on the residuals of a model."""
     Z = np.concatenate([rotations(left, rng), students(judge, state)])
     return Z[sizes_of(Z) > 1]
+
+
+def averaged(judge: Judge, n_common: int, one: State, other: State) -> State:
+    """Return the mean of two models that have the first patterns in common, fitted anew.
+
+    L is concave in the couplings: it is at least the mean of both, for unseen samples as well. So
+    is the description, of which either model's is given with probability one half.
+
+    Parameters
+    ----------
+    judge : Judge
+    n_common : int
+        Patterns that both have, as their first ones.
+    one, other : State
+    """
+    number = 0.5 * np.log(judge.n_samples)  # is charged for a strength whatever was found
+    n = slice(n_common, None)
+    Z = np.concatenate([one.fit.Z, other.fit.Z[n]])
+    g = np.concatenate([one.fit.g, other.fit.g[n]]) / 2
+    g[:n_common] += other.fit.g[:n_common] / 2
+    costs = np.concatenate([one.found, other.found[n]])
+    costs[n] = (costs[n] - number) / 2
+    new = unlike(Z)
+    fit = refit(judge, Z[new], g[new], (one.fit.b + other.fit.b) / 2, Parameters())
+    return stated(judge, fit, costs[new])
 
 
 def with_found(judge: Judge, state: State, found: Found) -> State:

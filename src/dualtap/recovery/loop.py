@@ -14,8 +14,18 @@ from numpy.typing import ArrayLike
 
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
+from dualtap.recovery import calibration
 from dualtap.recovery.confidence import magnetizations
-from dualtap.recovery.halves import Halves, candidates, found_in_halves, halves_of, with_found
+from dualtap.recovery.halves import (
+    Halves,
+    Pools,
+    averaged,
+    candidates,
+    found_in_halves,
+    halves_of,
+    propose,
+    with_found,
+)
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import (
     State,
@@ -117,7 +127,7 @@ def recover(
             state = search.better(state, simple, "tie", "fit")
         if not len(state.fit.Z):
             state = _with_means(search.judge, state)
-        m, Z = magnetizations(search.blocks, search.judge, state, rng)
+        m, Z = magnetizations(search.blocks, search.judge, state, rng, search.pools)
         state = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
 
@@ -212,17 +222,36 @@ def confirmed(search: Search, state: State, nothing: State) -> State:
     """
     if len(search.judge.rows) < _FEWEST_HALVED or search.judge.n_spins > MOST_SPINS:
         return state
-    halves = halves_of(search.judge, np.random.default_rng(0), search.spins.reads)
-    other = _grown_by_halves(search, state, halves)
+    other = _grown_by_halves(search, state, nothing)
     if other is state and len(state.fit.Z):
-        other = min(state, _grown_by_halves(search, nothing, halves), key=_objective)
+        other = min(state, _grown_by_halves(search, nothing, nothing), key=_objective)
     return other
 
 
-def _grown_by_halves(search: Search, state: State, halves: Halves) -> State:
+def _grown_by_halves(search: Search, state: State, nothing: State) -> State:
+    """Return the model with what halves confirm; of small data, the mean of two halvings."""
+    rng, judge = np.random.default_rng(0), search.judge
+    halves, pools = halves_of(judge, rng, search.spins.reads), Pools()
+    one = _grown_by(halves, search, state, pools)
+    if one is state:
+        return state
+    if len(state.fit.Z):  # are in no pool yet
+        propose(halves, nothing, pools, search.rng)
+    search.pools = pools
+    if judge.n_spins * max(judge.rows.shape) > calibration.HALVED_TWICE:
+        return one
+    other = _grown_by(halves_of(judge, rng, search.spins.reads), search, state, Pools())
+    if other is state:
+        return one
+    mean = averaged(judge, len(state.fit.Z), one, other)
+    return search.better(one, mean, "average", "two halvings")
+
+
+def _grown_by(halves: Halves, search: Search, state: State, pools: Pools) -> State:
+    """Return the model with what one half of the samples shows and the other confirms."""
     while True:
         start = freed(search.judge, state)
-        found = found_in_halves(halves, start, search.rng)
+        found = found_in_halves(halves, start, pools, search.rng)
         if not len(found.Z):
             return state
         other = search.better(state, with_found(search.judge, start, found), "add", "halves")
@@ -331,5 +360,5 @@ def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) 
         start = freed(search.judge, null(search.judge))
         state = with_turned_bits(search, with_patterns(search.judge, Z, start, least=len(Z)))
         state = simplest(search.judge, refined(search, state))
-        m, drawn = magnetizations(search.blocks, search.judge, state, rng)
+        m, drawn = magnetizations(search.blocks, search.judge, state, rng, search.pools)
         return Recovery(_at_means(search, state, m, drawn), m, search)

@@ -20,27 +20,38 @@ def threshold_beta(n_samples: int, n_spins: int) -> float:
 
 
 def reason(
-    n_patterns: int, given: int | None, n_left: int, largest: float, n_samples: int, n_spins: int
+    n_patterns: int,
+    n_confirmed: int,
+    given: int | None,
+    n_left: int,
+    largest: float,
+    shape: tuple[int, int],
 ) -> str:
     """Return why that many patterns were found.
 
     Parameters
     ----------
     n_patterns : int
+    n_confirmed : int
+        Those of them that one half of the samples showed and the other confirmed.
     given : int or None
         The number that was requested.
     n_left : int
         Directions that the model leaves above the noise edge.
     largest : float
         Largest squared singular value of the samples around their means, over the noise edge.
-    n_samples, n_spins : int
+    shape : tuple of int
+        Of the samples.
 
     Examples
     --------
     >>> from dualtap.recovery.reasons import reason
-    >>> reason(6, None, 0, 9.0, 100, 400)
+    >>> reason(6, 0, None, 0, 9.0, (100, 400))
     'minimum description length; residuals are consistent with noise'
-    >>> print(reason(0, None, 0, 0.98, 100, 400))
+    >>> print(reason(6, 4, None, 0, 9.0, (100, 400)))
+    minimum description length; 4 of the patterns were found in one half of the samples and
+    confirmed by the other; residuals are consistent with noise
+    >>> print(reason(0, 0, None, 0, 0.98, (100, 400)))
     the largest singular value is 0.98 of the noise edge: no pattern, or β below 0.67, the
     detection threshold of 100 samples
     """
@@ -51,11 +62,16 @@ def reason(
     if n_left:
         directions = "1 direction remains" if n_left == 1 else f"{n_left} directions remain"
         left = f"{directions} above the noise edge, but no further pattern shortens it"
+    if n_confirmed:
+        left = (
+            f"{n_confirmed} of the patterns were found in one half of the samples and confirmed "
+            f"by the other; {left}"
+        )
     if n_patterns:
         return f"minimum description length; {left}"
     if n_left:
         return f"no pattern shortens the description of independent spins; {left}"
     return (
         f"the largest singular value is {largest:.2f} of the noise edge: no pattern, or β below "
-        f"{threshold_beta(n_samples, n_spins):.2f}, the detection threshold of {n_samples} samples"
+        f"{threshold_beta(*shape):.2f}, the detection threshold of {shape[0]} samples"
     )

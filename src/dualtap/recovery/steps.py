@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualtap.recovery import calibration
+from dualtap.recovery.halves import Pools
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.proposers.rotation import Residual, leaves_noise, residual_of
@@ -54,6 +55,8 @@ class Search:
     """Directions above the noise edge that the last model looked at leaves."""
     largest: float = 0.0
     """The largest of their squared singular values, over the noise edge."""
+    pools: Pools = field(default_factory=Pools)
+    """What halves of the samples proposed, if patterns come from there."""
 
     @cached_property
     def some(self) -> Blocks:
