@@ -387,7 +387,11 @@ for name, arrays, message in (
     ("three values", {"X": [[1, 0], [0, -1]]}, "0 marks a missing entry"),
     ("only missing", {"X": np.full((3, 3), np.nan)}, "every value is missing"),
     ("shape of 10^14", {"X": unallocated}, "even at one bit"),
-    ("never written", {"X": unallocated | {"shape": (10**6, 10**3)}}, "only 0 are stored"),
+    (
+        "never written",
+        {"X": unallocated | {"shape": (10**6, 10**3)}},
+        "0.0 MB of it unpack to 0.9 GB",
+    ),
     ("short names", {"X": X, "names": ["a"]}, "'names' has shape (1,)"),
     ("names of samples", {"X": X, "names": ["a"] * 200}, "200 names where 30"),
     ("matrix of names", {"X": X, "names": X}, "'names' has shape (200, 30)"),

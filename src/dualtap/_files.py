@@ -35,8 +35,9 @@ DAMAGE: tuple[type[BaseException], ...] = (
 )
 """What reading a damaged file can raise."""
 _LONGEST_HEADER = 10_000
-_LARGE_ARRAY = 2**28
+_LARGE = 2**28
 _MOST_COMPRESSED = 200
+"""Times. Random spins in text are compressed sixteen times, mostly zeros a hundred times."""
 
 
 @contextmanager
@@ -313,6 +314,31 @@ def read_array(stream: IO[bytes], size: int, *, exact: bool = False) -> NDArray[
     return array.reshape(header.shape, order="F" if header.fortran else "C")
 
 
+def check_expansion(stored: int, unpacked: int, *, allowed: bool = False) -> None:
+    """Raise if some bytes of a file claim to hold far more than their number.
+
+    Parameters
+    ----------
+    stored, unpacked : int
+        Bytes in the file, and bytes that they unpack to.
+    allowed : bool
+        The user says that it is right.
+
+    Examples
+    --------
+    >>> from dualtap._files import check_expansion
+    >>> check_expansion(2**20, 2**34)
+    Traceback (most recent call last):
+    ...
+    ValueError: 1.0 MB of it unpack to 16.0 GB; pass allow_expansion=True if that is right
+    """
+    if unpacked > max(_LARGE, _MOST_COMPRESSED * stored) and not allowed:
+        raise ValueError(
+            f"{stored / 2**20:.1f} MB of it unpack to {unpacked / 2**30:.1f} GB; "
+            "pass allow_expansion=True if that is right"
+        )
+
+
 def member_names(archive: zipfile.ZipFile) -> list[str]:
     """Return the names of the arrays in an ``.npz`` file."""
     return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
@@ -331,7 +357,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     array(2.)
     """
     info = archive.getinfo(f"{name}.npy")
-    if info.file_size > max(_LARGE_ARRAY, _MOST_COMPRESSED * info.compress_size):
+    if info.file_size > max(_LARGE, _MOST_COMPRESSED * info.compress_size):
         raise ValueError(f"the array {name} would take {info.file_size / 2**30:.1f} GB")
     with archive.open(info) as stream:
         array = read_array(stream, info.file_size, exact=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._files import check_expansion
 from dualtap.hopfield import HopfieldModel
 from dualtap.spins import Spins, SpinsBuilder
 
@@ -67,10 +68,18 @@ class Request(NamedTuple):
     transpose: bool = False
     zero_is_missing: bool = False
     on_workers: bool = False
+    allow_expansion: bool = False
 
     def error(self, message: str) -> ValueError:
         """Return an error that names the file."""
         return ValueError(f"{self.path}: {message}")
+
+    def check_expansion(self, stored: int, unpacked: int) -> None:
+        """Raise if bytes of the file claim to hold far more than their number, unless allowed."""
+        try:
+            check_expansion(stored, unpacked, allowed=self.allow_expansion)
+        except ValueError as error:
+            raise self.error(str(error)) from None
 
 
 class Collector:
