@@ -1,12 +1,19 @@
 """Files made to do harm: each of them did, once."""
 
+import gzip
 import subprocess
 import sys
+import time
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dualtap.io import read_samples, write_samples
+from dualtap.io.collecting import spin_code
+from dualtap.io.spellings import spelled_codes
 
 h5py = pytest.importorskip("h5py")
 X = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(40, 12))
@@ -171,3 +178,113 @@ def test_a_full_disk(tmp_path):
     for path in paths:
         np.testing.assert_array_equal(read_samples(path).spins.values, X)
     assert set(tmp_path.iterdir()) == set(paths)
+
+
+# --- Files that claim far more than their size, and slow ones
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """More than 1 MB is large."""
+    monkeypatch.setattr("dualtap._files._LARGE", 2**20)
+
+
+ZEROS = np.zeros((4000, 2000), dtype=np.int8)
+ZEROS[0] = 1
+
+
+def npz_of_zeros(path):
+    np.savez_compressed(path, X=ZEROS)
+
+
+def text_of_zeros(path):
+    path.write_bytes(gzip.compress(b"0,0,0,1\n" * 2**20))
+
+
+def parquet_of_zeros(path):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pa.table({name: np.zeros(2**21, dtype=np.int8) for name in "ab"}), path
+    )
+
+
+def arrow_of_zeros(path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({name: np.zeros(2**21, dtype=np.int8) for name in "ab"})
+    pytest.importorskip("pyarrow.feather").write_feather(table, path, "zstd", chunksize=2**21)
+
+
+def hdf5_of_zeros(path):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("X", data=ZEROS, compression="gzip", compression_opts=9)
+
+
+def zarr_of_zeros(path):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(path, shape=(2**12, 2**12), chunks=(2**9, 2**9), dtype="i1")
+
+
+SWOLLEN = {
+    "d.npz": npz_of_zeros,
+    "d.csv.gz": text_of_zeros,
+    "d.parquet": parquet_of_zeros,
+    "d.feather": arrow_of_zeros,
+    "d.h5": hdf5_of_zeros,
+    "d.zarr": zarr_of_zeros,
+}
+
+
+@pytest.mark.parametrize("name", SWOLLEN)
+def test_files_that_unpack_to_far_more(run, tmp_path, small_limit, name):
+    SWOLLEN[name](tmp_path / name)
+    refused(run, "fit", name, "-o", "m.npz", part="pass --allow-expansion if that is right")
+    spins = read_samples(tmp_path / name, allow_expansion=True).spins
+    assert spins.n_entries >= 2**22
+
+
+@pytest.mark.parametrize("length", [300, 2**20])
+def test_long_texts_that_rows_share(tmp_path, length):
+    """In twenty thousand rows; an array of the longer ones would take 78 GB."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    words = pa.DictionaryArray.from_arrays(
+        np.arange(20_000, dtype=np.int32) % 100 // 99, ["a", "x" * length]
+    )
+    spins = np.arange(20_000) % 2
+    pq.write_table(pa.table({"a": spins, "b": spins, "label": words}), tmp_path / "d.parquet")
+    if length == 300:
+        labels = read_samples(tmp_path / "d.parquet", labels="label").labels
+        assert labels[[0, 99]].tolist() == ["a", "x" * 300]
+        return
+    with pytest.raises(ValueError, match="one of the labels has 1048576 characters"):
+        read_samples(tmp_path / "d.parquet", labels="label")
+
+
+def test_names_beyond_unicode(run, tmp_path):
+    names = np.array(["a\ud800", *"bcdefghijkl"])
+    np.savez(tmp_path / "d.npz", X=X, names=names)
+    refused(run, "fit", "d.npz", "-o", "m.npz", part="is not Unicode text")
+
+
+def test_many_spellings_take_linear_time(tmp_path):
+    """Comparisons are counted: every spelling was compared with all fields that were left."""
+    rows = [",".join(f"1.{'0' * k}" for k in range(j % 7, 3000, 7)) for j in range(7)]
+    rows = [row for row in rows if row.count(",") == rows[-1].count(",")]
+    (tmp_path / "d.csv").write_text("\n".join(rows) + "\n" + rows[0].replace("1.", "-1.") + "\n")
+    start = time.process_time()
+    spins = read_samples(tmp_path / "d.csv").spins
+    assert time.process_time() - start < 5  # CPU time, 0.05 s as a rule
+    assert spins.values[:-1].all()
+    assert (spins.values[-1] == -1).all()
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(["1", "-1", "+1", "1.0", "-1e0", "NA", "", '"1"']), min_size=4))
+def test_spellings_are_the_same_sorted_or_compared(words):
+    data = ",".join(words).encode() + b"\n"
+    ends = np.array([k for k, byte in enumerate(data) if byte in b",\n"])
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    compared = spelled_codes(data, starts, ends)
+    with patch("dualtap.io.spellings._FEW", 0):
+        np.testing.assert_array_equal(spelled_codes(data, starts, ends), compared)
+    np.testing.assert_array_equal(compared, [spin_code(word) for word in words])

@@ -15,6 +15,7 @@ import typer
 
 from dualtap.cli.app import (
     FORMATS,
+    AllowExpansion,
     Force,
     Json,
     Labels,
@@ -63,6 +64,7 @@ def fit(
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
+    allow_expansion: AllowExpansion = False,
     patterns: Patterns = None,
     beta: Beta = None,
     students: Students = None,
@@ -98,7 +100,14 @@ def fit(
     if (checkpoint or resume) == output:
         raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
     with _cluster(dask):
-        file = read(data, labels, transpose, zero_is_missing, on_workers=dask is not None)
+        file = read(
+            data,
+            labels,
+            transpose,
+            zero_is_missing,
+            on_workers=dask is not None,
+            allow_expansion=allow_expansion,
+        )
         model = _fitted(request, file, seed, watched=not (quiet or as_json))
         save(model, output, force=force)
         result, line = _outcome(model, file)
@@ -117,6 +126,7 @@ def show(
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
+    allow_expansion: AllowExpansion = False,
     shape: Annotated[
         str | None,
         typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
@@ -137,7 +147,8 @@ def show(
     fitted = load(model)
     file = None
     if data is not None:
-        file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
+        given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
+        file = matched(given, fitted, data)
     picture = None if shape is None else _shape(shape, fitted.n_features_in_)
     result, line = _outcome(fitted, file, explained=True)
     if report is not None:

@@ -98,6 +98,7 @@ def read_npz(request: Request) -> SampleFile:
             with reading(request.path):
                 member = archive.open(info)
                 header = npy_header(member, info.file_size, exact=True)
+            request.check_expansion(info.compress_size, info.file_size)
             with member:
                 spins = _collected(request, header, member, seekable=False)
     return with_beside(request, spins, beside, teacher)
