@@ -14,6 +14,7 @@ ROOMS = [
     "_threads",
     "_namespace",
     "_files",
+    "_schema",
     "spins",
     "_validation",
     "_html",

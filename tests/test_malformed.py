@@ -608,7 +608,7 @@ def provenance(**parameters):
         ({"fields": np.ones(3)}, "fields has shape (3,) where (60,) is needed"),
         ({"strengths": np.ones(7)}, "strengths has shape (7,)"),
         ({"median_overlap": np.array("near")}, "is damaged"),
-        ({"schema": np.array(2)}, "it lacks scheme"),
+        ({"schema": np.array(2)}, "it lacks beta"),
         ({"schema": np.array(1), "patterns": np.ones(3)}, "is damaged"),
     ],
 )
