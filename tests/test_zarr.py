@@ -162,6 +162,7 @@ def test_a_failure_leaves_the_older_store(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert read_samples(path).spins.shape == (200, 30)
     renamed = Path.rename
+    monkeypatch.setattr("dualtap._swap._exchanged", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", lambda old, new: _refuse_tmp(renamed, old, new))
     with pytest.raises(OSError, match="full"):
         write_samples(path, X[:5], force=True)

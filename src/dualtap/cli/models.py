@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+import tempfile
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -83,7 +84,7 @@ def fit(
 ) -> None:
     """Recover the patterns behind a file of binary samples."""
     from dualtap._files import check_free
-    from dualtap.io import MODEL_FORMATS, save
+    from dualtap.io import MODEL_FORMATS
 
     request = Request(
         method or (Method.patterns if resume is None else Method.rbm),
@@ -109,7 +110,7 @@ def fit(
             allow_expansion=allow_expansion,
         )
         model = _fitted(request, file, seed, watched=not (quiet or as_json))
-        save(model, output, force=force)
+        _save(model, output, force=force)
         result, line = _outcome(model, file)
     print_outcome(result | {"file": str(output)}, line, as_json=as_json, quiet=quiet)
 
@@ -177,6 +178,21 @@ def _fitted(request: Request, file: SampleFile, seed: int, *, watched: bool) -> 
     if file.names is not None:
         model.feature_names_in_ = np.array(file.names, dtype=object)
     return model
+
+
+def _save(model: Model, path: Path, *, force: bool) -> None:
+    """Write the model; where that fails after all, into the folder of temporary files."""
+    from dualtap.io import save
+
+    try:
+        save(model, path, force=force)
+    except OSError as error:
+        elsewhere = Path(tempfile.mkdtemp(prefix="dualtap-")) / path.name
+        try:
+            save(model, elsewhere)
+        except OSError:
+            raise error from None
+        raise OSError(f"{error}; the model was written to {str(elsewhere)!r} instead") from None
 
 
 def _outcome(

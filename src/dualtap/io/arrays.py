@@ -14,14 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import (
-    NpyHeader,
-    member_names,
-    npy_header,
-    open_regular,
-    read_member,
-    reading,
-)
+from dualtap._files import open_regular, reading
+from dualtap._npy import NpyHeader, member_names, npy_header, read_member
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.collecting import (
     CHUNK_BYTES,

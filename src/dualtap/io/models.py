@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import atomic_write, known_suffix, read_arrays, stored_parameters
+from dualtap._files import atomic_write, known_suffix, stored_parameters
+from dualtap._npy import read_arrays
 from dualtap._schema import LARGEST, Entry, checked_arrays, parsed, parsed_fields, with_fields
 from dualtap.io.old_models import upgraded
 from dualtap.rbm import HopfieldRBM

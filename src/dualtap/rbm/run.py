@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from dualtap._chains import LANES, seeded_generators
-from dualtap._files import atomic_write, check_free, known_suffix, read_arrays
+from dualtap._files import atomic_write, check_free, known_suffix
 from dualtap._namespace import Array
+from dualtap._npy import read_arrays
 from dualtap._schema import Entry, checked_arrays, parsed_fields, with_fields
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
