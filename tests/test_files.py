@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 
 import dualtap as dt
-from dualtap._files import (
-    atomic_write,
-    check_free,
-    known_suffix,
-    npy_header,
-    open_regular,
-    read_arrays,
-)
+from dualtap._files import atomic_write, check_free, known_suffix, open_regular
+from dualtap._npy import npy_header, read_arrays
 from dualtap.io import FORMATS, read_samples, write_samples
 from peak_memory import on_linux, readings
 

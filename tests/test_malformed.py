@@ -387,7 +387,11 @@ for name, arrays, message in (
     ("three values", {"X": [[1, 0], [0, -1]]}, "0 marks a missing entry"),
     ("only missing", {"X": np.full((3, 3), np.nan)}, "every value is missing"),
     ("shape of 10^14", {"X": unallocated}, "even at one bit"),
-    ("never written", {"X": unallocated | {"shape": (10**6, 10**3)}}, "only 0 are stored"),
+    (
+        "never written",
+        {"X": unallocated | {"shape": (10**6, 10**3)}},
+        "0.0 MB of it unpack to 0.9 GB",
+    ),
     ("short names", {"X": X, "names": ["a"]}, "'names' has shape (1,)"),
     ("names of samples", {"X": X, "names": ["a"] * 200}, "200 names where 30"),
     ("matrix of names", {"X": X, "names": X}, "'names' has shape (200, 30)"),
@@ -604,7 +608,7 @@ def provenance(**parameters):
         ({"fields": np.ones(3)}, "fields has shape (3,) where (60,) is needed"),
         ({"strengths": np.ones(7)}, "strengths has shape (7,)"),
         ({"median_overlap": np.array("near")}, "is damaged"),
-        ({"schema": np.array(2)}, "it lacks scheme"),
+        ({"schema": np.array(2)}, "it lacks beta"),
         ({"schema": np.array(1), "patterns": np.ones(3)}, "is damaged"),
     ],
 )

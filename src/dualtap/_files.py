@@ -1,15 +1,12 @@
-"""Files that are whole or not there, and arrays without pickle.
+"""Files that are whole or not there.
 
 Everything is written to a temporary file in the same folder and renamed when it is complete, so
 that a reader never sees half a file and a failure leaves an older one untouched. What is read may
-be damaged or hostile: only regular files are opened, and nothing is allocated before what an array
-declares has been compared with what its file can hold.
+be damaged or hostile: only regular files are opened.
 """
 
 from __future__ import annotations
 
-import io
-import math
 import os
 import shutil
 import stat
@@ -19,10 +16,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dualtap._swap import put, temporary
 
 DAMAGE: tuple[type[BaseException], ...] = (
     ValueError,
@@ -34,9 +32,10 @@ DAMAGE: tuple[type[BaseException], ...] = (
     zlib.error,
 )
 """What reading a damaged file can raise."""
-_LONGEST_HEADER = 10_000
-_LARGE_ARRAY = 2**28
+_LARGE = 2**28
+"""Bytes that every file may unpack to."""
 _MOST_COMPRESSED = 200
+"""Times. Random spins in text are compressed sixteen times, mostly zeros a hundred times."""
 
 
 @contextmanager
@@ -54,18 +53,16 @@ def atomic_write(path: Path, *, force: bool = False) -> Iterator[IO[bytes]]:
     'whole or not at all'
     """
     check_free(path, force=force)
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False
-    ) as file:
+    with temporary(path) as name, _told_if_taken(path):
         try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).chmod(0o666 & ~_umask())  # temporary files are private; results not
-            check_free(path, force=force)
-            Path(file.name).replace(path)
+            with name.open("w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            name.chmod(0o666 & ~_umask())  # temporary files are private; results not
+            put(name, path, force=force)
         except BaseException:
-            Path(file.name).unlink(missing_ok=True)
+            name.unlink(missing_ok=True)
             raise
 
 
@@ -84,37 +81,33 @@ def atomic_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     'whole or not at all'
     """
     check_free(path, force=force)
-    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    with temporary(path, folder=True) as folder, _told_if_taken(path):
+        try:
+            yield folder
+            for written in folder.rglob("*"):
+                if written.is_file():
+                    with written.open("rb") as file:
+                        os.fsync(file.fileno())
+            folder.chmod(0o777 & ~_umask())
+            put(folder, path, force=force)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _told_if_taken(path: Path) -> Iterator[None]:
+    """Say in the usual words that a file has appeared meanwhile."""
     try:
-        yield folder
-        for written in folder.rglob("*"):
-            if written.is_file():
-                with written.open("rb") as file:
-                    os.fsync(file.fileno())
-        folder.chmod(0o777 & ~_umask())
-        check_free(path, force=force)
-        _put(folder, path)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        yield
+    except FileExistsError as error:
+        if str(error) == str(path):
+            raise _taken(path) from None
         raise
 
 
-def _put(folder: Path, path: Path) -> None:
-    """Rename a folder to ``path``; what is there, a folder perhaps, must step aside first."""
-    if not path.exists():
-        folder.rename(path)
-        return
-    older = folder.with_suffix(".old")
-    path.rename(older)
-    try:
-        folder.rename(path)
-    except BaseException:
-        older.rename(path)
-        raise
-    if older.is_dir() and not older.is_symlink():
-        shutil.rmtree(older, ignore_errors=True)
-    else:
-        older.unlink()
+def _taken(path: Path) -> FileExistsError:
+    return FileExistsError(f"{str(path)!r} exists; use --force (force=True) to overwrite it")
 
 
 def _umask() -> int:
@@ -158,7 +151,14 @@ def check_free(path: Path, *, force: bool = False, formats: Sequence[str] = ()) 
     if path.is_dir() and not is_store(path):
         raise IsADirectoryError(f"{str(path)!r} is a folder")
     if path.exists() and not force:
-        raise FileExistsError(f"{str(path)!r} exists; use --force (force=True) to overwrite it")
+        raise _taken(path)
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        reason = error.strerror or "it cannot be written to"
+        raise PermissionError(
+            f"{path.name!r} cannot be written into the folder {str(path.parent)!r}: {reason}"
+        ) from None
 
 
 def known_suffix(path: Path, formats: Sequence[str]) -> str:
@@ -228,136 +228,41 @@ def reading(path: Path, *damage: type[BaseException]) -> Iterator[None]:
         raise ValueError(f"{path} is not a readable {path.suffix} file: {reason}") from None
 
 
-class NpyHeader(NamedTuple):
-    """What the header of an ``.npy`` file declares."""
+def expands_too_far(stored: int, unpacked: int) -> bool:
+    """Whether some bytes of a file claim to hold far more than their number.
 
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
+    Examples
+    --------
+    >>> from dualtap._files import expands_too_far
+    >>> expands_too_far(2**20, 2**34)
+    True
+    """
+    return unpacked > max(_LARGE, _MOST_COMPRESSED * stored)
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that follow the header."""
-        return math.prod(self.shape) * self.dtype.itemsize
 
-
-def npy_header(stream: IO[bytes], size: int, *, exact: bool = False) -> NpyHeader:
-    """Read the header of an array, and check it against the size of what holds it.
+def check_expansion(stored: int, unpacked: int, *, allowed: bool = False) -> None:
+    """Raise if some bytes of a file claim to hold far more than their number.
 
     Parameters
     ----------
-    stream : file
-        At its beginning; left where the numbers begin.
-    size : int
-        Bytes that there are, header included.
-    exact : bool
-        Nothing may follow the array.
-
-    Returns
-    -------
-    NpyHeader
+    stored, unpacked : int
+        Bytes in the file, and bytes that they unpack to.
+    allowed : bool
+        The user says that it is right.
 
     Examples
     --------
-    >>> import io, numpy as np
-    >>> from dualtap._files import npy_header
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.eye(2, dtype=np.int8))
-    >>> _ = file.seek(0)
-    >>> npy_header(file, 132)
-    NpyHeader(shape=(2, 2), fortran=False, dtype=dtype('int8'))
+    >>> from dualtap._files import check_expansion
+    >>> check_expansion(2**20, 2**34)
+    Traceback (most recent call last):
+    ...
+    ValueError: 1.0 MB of it unpack to 16.0 GB; pass allow_expansion=True if that is right
     """
-    start = stream.read(8)
-    if start[:6] != b"\x93NUMPY" or start[6:] not in (b"\1\0", b"\2\0"):
-        raise ValueError("it does not begin as a NumPy array of numbers does")
-    declared = stream.read(2 if start[6] == 1 else 4)
-    length = int.from_bytes(declared, "little")
-    if length > _LONGEST_HEADER:  # numpy would read all of it before it looks
-        raise ValueError(f"its header of {length} bytes is too long")
-    header = io.BytesIO(declared + stream.read(length))
-    read = np.lib.format.read_array_header_1_0
-    if start[6] == 2:
-        read = np.lib.format.read_array_header_2_0
-    try:
-        found = NpyHeader(*read(header))
-    except Exception as error:  # it is evaluated as an expression, which can fail in any way
-        raise ValueError(f"its header is damaged: {type(error).__name__}: {error}") from None
-    if found.dtype.hasobject:
-        raise ValueError("it holds Python objects (a pickle), which are never loaded")
-    needed = len(start + declared) + length + found.n_bytes
-    if min(found.shape, default=0) < 0 or needed > size or (exact and needed != size):
+    if expands_too_far(stored, unpacked) and not allowed:
         raise ValueError(
-            f"it declares an array of shape {found.shape}, {needed} bytes in all, and has {size}"
+            f"{stored / 2**20:.1f} MB of it unpack to {unpacked / 2**30:.1f} GB; "
+            "pass allow_expansion=True if that is right"
         )
-    return found
-
-
-def read_array(stream: IO[bytes], size: int, *, exact: bool = False) -> NDArray[Any]:
-    """Read an array of at most (or exactly) ``size`` bytes, header included.
-
-    Examples
-    --------
-    >>> import io, numpy as np
-    >>> from dualtap._files import read_array
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.arange(3))
-    >>> _ = file.seek(0)
-    >>> read_array(file, 152)
-    array([0, 1, 2])
-    """
-    header = npy_header(stream, size, exact=exact)
-    data = stream.read(header.n_bytes)
-    if len(data) != header.n_bytes:
-        raise ValueError("it ends too early")
-    array = np.frombuffer(bytearray(data), dtype=header.dtype)
-    return array.reshape(header.shape, order="F" if header.fortran else "C")
-
-
-def member_names(archive: zipfile.ZipFile) -> list[str]:
-    """Return the names of the arrays in an ``.npz`` file."""
-    return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-
-
-def read_member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """Read one array of an ``.npz`` file, unless it swells beyond reason.
-
-    Examples
-    --------
-    >>> import io, zipfile, numpy as np
-    >>> from dualtap._files import read_member
-    >>> file = io.BytesIO()
-    >>> np.savez(file, beta=2.0)
-    >>> read_member(zipfile.ZipFile(file), "beta")
-    array(2.)
-    """
-    info = archive.getinfo(f"{name}.npy")
-    if info.file_size > max(_LARGE_ARRAY, _MOST_COMPRESSED * info.compress_size):
-        raise ValueError(f"the array {name} would take {info.file_size / 2**30:.1f} GB")
-    with archive.open(info) as stream:
-        array = read_array(stream, info.file_size, exact=True)
-        stream.read(1)  # at its end the checksum is compared
-        return array
-
-
-def read_arrays(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
-    """Read the array of an ``.npy`` file, or all arrays of an ``.npz`` file.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, numpy as np
-    >>> from dualtap._files import read_arrays
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.npz")
-    >>> np.savez(path, a=np.arange(2))
-    >>> read_arrays(path)
-    {'a': array([0, 1])}
-    """
-    with open_regular(path) as file, reading(path):
-        magic = file.read(6)
-        file.seek(0)
-        if magic == b"\x93NUMPY":
-            return read_array(file, os.fstat(file.fileno()).st_size)
-        with zipfile.ZipFile(file) as archive:
-            return {name: read_member(archive, name) for name in member_names(archive)}
 
 
 def stored_parameters(model: Any) -> dict[str, Any]:

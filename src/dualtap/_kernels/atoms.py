@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dualtap._kernels.compiled import compiled
+
 Array = Any  # Numba infers the types; the docstrings say them
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def best_supports(
     G: Array, C: Array, w: Array, Y: Array, sign: Array, costs: Array, Z: Array
 ) -> None:

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.compiled import compiled, parallel
+
 Array = Any  # Numba infers the types; the docstrings say them
 
 _LANES = 8
@@ -72,7 +74,8 @@ def _mean(e: Array, without: Array, minus: Array, plus: Array, sizes: Array, aga
     return (odds - product) / (odds + product)
 
 
-def _sweep_bits(
+@parallel(fastmath=_FAST, error_model="numpy")
+def sweep_bits(
     E: Array,
     minus: Array,
     plus: Array,
@@ -121,11 +124,6 @@ def _sweep_bits(
                     e[a] = e[a] * without[a] * without[a]
 
 
-sweep_bits = njit(parallel=True, cache=True, fastmath=_FAST, error_model="numpy")(_sweep_bits)
-# Waking threads takes milliseconds: for small work, without.
-sweep_bits_alone = njit(cache=True, fastmath=_FAST, error_model="numpy")(_sweep_bits)
-
-
 @njit(fastmath=_FAST, error_model="numpy")
 def _odds(bits: Array, s: Array, start: Any, minus: Array, plus: Array, e: Array) -> None:
     """Set e to e^{-2θ} at a site, by products; 0 where there is no spin."""
@@ -139,7 +137,7 @@ def _odds(bits: Array, s: Array, start: Any, minus: Array, plus: Array, e: Array
         e[a] = min(e[a], _LARGEST)
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@compiled(fastmath=_FAST, error_model="numpy")
 def redraw_bits(
     spins: Array,
     start: Array,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dualtap._kernels.compiled import compiled
 
 F64 = NDArray[np.float64]
 
 
-@njit(cache=True)
+@compiled()
 def best_entries(
     zeta: F64, A: F64, c: F64, r: F64, entry: F64, free: NDArray[np.bool_], gain: F64, most: int
 ) -> None:
@@ -63,7 +64,7 @@ def best_entries(
                         A[i, nu] -= r[changed, nu] * root[changed] * root[nu] * delta[changed]
 
 
-@njit(cache=True)
+@compiled()
 def _best_alone(z: float, A: float, c: float, entry: float, free: bool) -> tuple[float, float]:
     """Return the gain of the best other value of an entry, and the change."""
     best, change = -np.inf, 0.0

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dualtap._kernels.compiled import compiled
+
 Array = Any  # Numba infers the types; the docstrings say them
 
 TOGETHER = 1024
@@ -129,7 +131,7 @@ def _align(s: Array, f: Array, own: Array) -> None:
         f[i] = spin * (f[i] - own[i] * spin)
 
 
-@njit(cache=True)
+@compiled()
 def log_likelihood_of(s: Array, f: Array, own: Array, b: Array) -> Any:
     """Return Σ log σ(2 s h), h = f - own s + b.
 
@@ -152,7 +154,7 @@ def log_likelihood_of(s: Array, f: Array, own: Array, b: Array) -> Any:
     return total
 
 
-@njit(cache=True)
+@compiled()
 def statistics_of(s: Array, f: Array, own: Array, b: Array, sums: Array) -> Any:
     """Return Σ log σ(2 s h), put residuals into f and add sums over samples.
 
@@ -179,7 +181,7 @@ def statistics_of(s: Array, f: Array, own: Array, b: Array, sums: Array) -> Any:
     return total
 
 
-@njit(cache=True)
+@compiled()
 def residuals_of(s: Array, f: Array, own: Array, b: Array, W: Array) -> None:
     """Put residuals s - tanh h into f and their variances into W.
 
@@ -195,7 +197,7 @@ def residuals_of(s: Array, f: Array, own: Array, b: Array, W: Array) -> None:
         _split(s[here], f[here], own[:n], b[:n], W[here])
 
 
-@njit(cache=True)
+@compiled()
 def variances_of(s: Array, f: Array, own: Array, b: Array, signed: Array) -> None:
     """Put the variances 1 - tanh² h into f, and those times the spins into ``signed``.
 
@@ -211,7 +213,7 @@ def variances_of(s: Array, f: Array, own: Array, b: Array, signed: Array) -> Non
         _vary(s[here], f[here], own[:n], b[:n], signed[here])
 
 
-@njit(cache=True)
+@compiled()
 def align(s: Array, f: Array, own: Array) -> None:
     """Put s (f - own s) into f: the fields of the others on a spin, times the spin.
 
@@ -226,7 +228,7 @@ def align(s: Array, f: Array, own: Array) -> None:
         _align(s[here], f[here], own[:n])
 
 
-@njit(cache=True)
+@compiled()
 def relax(s: Array, f: Array, own: Array, b: Array, steps: Array, t: Array) -> None:
     """Move missing spins towards their means: t + step (tanh h - t), h = f - own t + b.
 
@@ -245,7 +247,7 @@ def relax(s: Array, f: Array, own: Array, b: Array, steps: Array, t: Array) -> N
         _relax(s[a], f[a], own, b, steps[a], t[a])
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@compiled(fastmath=_FAST, error_model="numpy")
 def along_one_strength(x: Array, beta: float) -> Any:
     """Return slope and curvature in β of Σ log σ(2 β x).
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.compiled import parallel
 from dualtap._kernels.signs import draw_sign, uniform
 from dualtap._kernels.xoshiro import draw
 
@@ -99,7 +100,7 @@ def _hold(held: Array, s: Array) -> None:
             s[i] = held[i]
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def gibbs_steps(
     spins: Array,
     held: Array,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.compiled import parallel
 from dualtap._kernels.xoshiro import draw
 
 Array = Any  # Numba infers the types; the docstrings say them
@@ -99,7 +100,7 @@ def _break_ties(
         s[i, lane] = new
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def glauber_sweeps(
     spins: Array,
     patterns: Array,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.compiled import parallel
 from dualtap._kernels.signs import draw_sign, uniform
 from dualtap._kernels.xoshiro import draw
 
@@ -55,7 +56,7 @@ def _add_overlaps(
         mu += 1
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def heat_bath_sweeps(
     spins: Array,
     patterns: Array,

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from dualtap._kernels.compiled import parallel
 from dualtap._kernels.gibbs import LANES, _sample_hidden
 from dualtap._kernels.signs import uniform
 from dualtap._kernels.xoshiro import draw
@@ -12,7 +13,7 @@ from dualtap._kernels.xoshiro import draw
 Array = Any  # Numba infers the types; the docstrings say them
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def gibbs_noise(hidden: Array, visible: Array, generators: Array, binary: bool) -> None:
     """Fill in what one of ``gibbs_steps`` would draw, and leave generators where it would.
 

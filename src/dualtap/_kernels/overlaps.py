@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit, prange, types
 from numba.extending import intrinsic
 
+from dualtap._kernels.compiled import parallel
+
 Array = Any  # Numba infers the types; the docstrings say them
 
 
@@ -27,7 +29,7 @@ def _product(a: Array, b: Array, n_bits: int) -> Any:
     return np.float32(n_bits - 2 * np.int64(different))
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def overlaps_of_bits(words: Array, n_bits: int, result: Array) -> None:
     """Fill in the products of all vectors with each other.
 
@@ -44,7 +46,7 @@ def overlaps_of_bits(words: Array, n_bits: int, result: Array) -> None:
             result[i, j] = result[j, i] = _product(words[i], words[j], n_bits)
 
 
-@njit(parallel=True, cache=True)
+@parallel()
 def products_of_bits(a: Array, b: Array, n_bits: int, result: Array) -> None:
     """Fill in the products of every vector of one set with every one of another.
 

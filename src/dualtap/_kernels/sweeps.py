@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from dualtap._kernels.compiled import parallel
+
 Array = Any  # Numba infers the types; the docstrings say them
 
 LANES = 32
@@ -111,7 +113,7 @@ def _susceptibilities(m: Array, beta: float, first: int, u: Array) -> None:
         u[lane] = beta * (1 - np.mean(m[first + lane] ** 2))
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@parallel(error_model="numpy")
 def tap_sweep(
     m: Array, V: Array, w: Array, alpha: float, beta: float, damping: float, floor: float
 ) -> Array:
@@ -153,7 +155,7 @@ def tap_sweep(
     return residual
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@parallel(error_model="numpy")
 def amp_sweep(
     H: Array,
     m: Array,

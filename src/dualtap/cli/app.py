@@ -36,6 +36,10 @@ Transpose = Annotated[
 ZeroIsMissing = Annotated[
     bool, typer.Option("--zero-is-missing", help="In -1/+1 data, 0 marks a missing entry.")
 ]
+AllowExpansion = Annotated[
+    bool,
+    typer.Option("--allow-expansion", help="Read a file that unpacks to 200 times its size."),
+]
 
 
 def read(
@@ -45,6 +49,7 @@ def read(
     zero_is_missing: bool,
     *,
     on_workers: bool = False,
+    allow_expansion: bool = False,
 ) -> SampleFile:
     """Return what a sample file holds; a mistake in an option is told in terms of options."""
     from dualtap.io import read_samples
@@ -56,9 +61,13 @@ def read(
             transpose=transpose,
             zero_is_missing=zero_is_missing,
             on_workers=on_workers,
+            allow_expansion=allow_expansion,
         )
     except ValueError as error:
-        raise ValueError(str(error).replace("zero_is_missing=True", "--zero-is-missing")) from None
+        message = str(error)
+        for option in ("zero_is_missing", "allow_expansion"):
+            message = message.replace(f"{option}=True", f"--{option.replace('_', '-')}")
+        raise ValueError(message) from None
 
 
 def print_outcome(

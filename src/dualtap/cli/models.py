@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+import tempfile
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 
 from dualtap.cli.app import (
     FORMATS,
+    AllowExpansion,
     Force,
     Json,
     Labels,
@@ -63,6 +65,7 @@ def fit(
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
+    allow_expansion: AllowExpansion = False,
     patterns: Patterns = None,
     beta: Beta = None,
     students: Students = None,
@@ -81,7 +84,7 @@ def fit(
 ) -> None:
     """Recover the patterns behind a file of binary samples."""
     from dualtap._files import check_free
-    from dualtap.io import MODEL_FORMATS, save
+    from dualtap.io import MODEL_FORMATS
 
     request = Request(
         method or (Method.patterns if resume is None else Method.rbm),
@@ -98,9 +101,16 @@ def fit(
     if (checkpoint or resume) == output:
         raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
     with _cluster(dask):
-        file = read(data, labels, transpose, zero_is_missing, on_workers=dask is not None)
+        file = read(
+            data,
+            labels,
+            transpose,
+            zero_is_missing,
+            on_workers=dask is not None,
+            allow_expansion=allow_expansion,
+        )
         model = _fitted(request, file, seed, watched=not (quiet or as_json))
-        save(model, output, force=force)
+        _save(model, output, force=force)
         result, line = _outcome(model, file)
     print_outcome(result | {"file": str(output)}, line, as_json=as_json, quiet=quiet)
 
@@ -117,6 +127,7 @@ def show(
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
+    allow_expansion: AllowExpansion = False,
     shape: Annotated[
         str | None,
         typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
@@ -137,7 +148,8 @@ def show(
     fitted = load(model)
     file = None
     if data is not None:
-        file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
+        given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
+        file = matched(given, fitted, data)
     picture = None if shape is None else _shape(shape, fitted.n_features_in_)
     result, line = _outcome(fitted, file, explained=True)
     if report is not None:
@@ -166,6 +178,21 @@ def _fitted(request: Request, file: SampleFile, seed: int, *, watched: bool) -> 
     if file.names is not None:
         model.feature_names_in_ = np.array(file.names, dtype=object)
     return model
+
+
+def _save(model: Model, path: Path, *, force: bool) -> None:
+    """Write the model; where that fails after all, into the folder of temporary files."""
+    from dualtap.io import save
+
+    try:
+        save(model, path, force=force)
+    except OSError as error:
+        elsewhere = Path(tempfile.mkdtemp(prefix="dualtap-")) / path.name
+        try:
+            save(model, elsewhere)
+        except OSError:
+            raise error from None
+        raise OSError(f"{error}; the model was written to {str(elsewhere)!r} instead") from None
 
 
 def _outcome(

@@ -10,6 +10,7 @@ import typer
 
 from dualtap.cli.app import (
     FORMATS,
+    AllowExpansion,
     Force,
     Json,
     Labels,
@@ -42,6 +43,7 @@ def predict(
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
+    allow_expansion: AllowExpansion = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -56,7 +58,8 @@ def predict(
 
     check_free(output, force=force, formats=TABLE_FORMATS)
     fitted = load(model)
-    file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
+    given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
+    file = matched(given, fitted, data)
     n_samples = file.spins.n_samples
     known = np.arange(n_samples) if file.sample_names is None else np.array(file.sample_names)
     columns = {"sample": known}
@@ -79,6 +82,7 @@ def impute(
     labels: Labels = None,
     transpose: Transpose = False,
     zero_is_missing: ZeroIsMissing = False,
+    allow_expansion: AllowExpansion = False,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -96,7 +100,7 @@ def impute(
 
     check_free(output, force=force, formats=FILE_FORMATS)
     fitted = load(model)
-    given = read(data, labels, transpose, zero_is_missing)
+    given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
     filled = completed(given, matched(given, fitted, data), fitted, seed)
     write_samples(
         output,

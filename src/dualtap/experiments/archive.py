@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import atomic_write, read_arrays
+from dualtap._files import atomic_write
+from dualtap._npy import read_arrays
 from dualtap.experiments.experiment import Arrays, Results, Row, Task
 from dualtap.experiments.settings import number_or_text
 

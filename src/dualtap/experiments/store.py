@@ -11,7 +11,8 @@ import csv
 import io
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,15 @@ CREATE TABLE IF NOT EXISTS trials (
 """
 _RULES = "CREATE TABLE IF NOT EXISTS rules (name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL)"
 EXPORT_FORMATS = (".csv", ".parquet")
+_SECONDS = 60
+"""How long to wait for another process that writes."""
+_OF_THE_DISK = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+)
 
 
 class Store:
@@ -67,14 +77,11 @@ class Store:
         self.folder = Path(folder)
         self.archive = archive
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / "trials.sqlite"
-        try:
-            self._database = sqlite3.connect(path)
+        with _told(self._path):
+            self._database = sqlite3.connect(self._path, timeout=_SECONDS)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute(_TABLE)
             self._database.execute(_RULES)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{path} is not a store of trials: {error}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +104,7 @@ class Store:
         arrays = {k: v for k, v in outcome.items() if isinstance(v, np.ndarray) and v.ndim > 0}
         results = {k: _plain(v) for k, v in outcome.items() if k not in arrays}
         name = self._write_arrays(task, arrays) if arrays else None
-        with self._database:
+        with _told(self._path), self._database:
             self._database.execute(
                 "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -141,14 +148,15 @@ class Store:
 
     def fix_rules(self, fingerprints: Mapping[str, str]) -> None:
         """Note the rules by which trials will be judged; those noted before stay as they were."""
-        with self._database:
+        with _told(self._path), self._database:
             self._database.executemany(
                 "INSERT OR IGNORE INTO rules VALUES (?, ?)", fingerprints.items()
             )
 
     def fixed_rules(self) -> dict[str, str]:
         """Return the fingerprints of rules noted before the trials, the archive's included."""
-        noted = dict(self._database.execute("SELECT name, fingerprint FROM rules").fetchall())
+        with _told(self._path):
+            noted = dict(self._database.execute("SELECT name, fingerprint FROM rules").fetchall())
         return noted | ({} if self.archive is None else self.archive.rules)
 
     def export(self, tasks: Iterable[Task], path: Path, *, force: bool = False) -> None:
@@ -172,11 +180,11 @@ class Store:
 
     def _find(self, task: Task, *, of_any_code: bool = False) -> Row | None:
         """Return the row of a task, from the folder or else from the archive."""
-        row = self._database.execute(
+        row = self._one(
             "SELECT seed, results, arrays, seconds, dualtap FROM trials "
             "WHERE experiment = ? AND version = ? AND point = ? AND trial = ?",
             (task.experiment, task.version, task.point, task.index),
-        ).fetchone()
+        )
         if row is None:
             archive = self.archive
             return None if archive is None else archive.find(task, of_any_code=of_any_code)
@@ -184,16 +192,24 @@ class Store:
         read = None if arrays is None else partial(_arrays, self.folder / arrays)
         return Row(task.parameters, task.index, seed, json.loads(results), read, seconds, version)
 
+    def _one(self, query: str, given: tuple[Any, ...]) -> Any:
+        """Return one row."""
+        with _told(self._path):
+            return self._database.execute(query, given).fetchone()
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "trials.sqlite"
+
     def _mean_seconds(self, task: Task) -> float | None:
         query = "SELECT avg(seconds) FROM trials WHERE experiment = ?"
-        same_point = (f"{query} AND point = ?", (task.experiment, task.point))
-        seconds = self._database.execute(*same_point).fetchone()[0]
+        seconds = self._one(f"{query} AND point = ?", (task.experiment, task.point))[0]
         if seconds is None and self.archive is not None:
             seconds = self.archive.mean_seconds(task)
         if seconds is None:
             same_size = f"{query} AND json_extract(point, '$.N') IS ?"
             given = (task.experiment, task.parameters.get("N"))
-            seconds = self._database.execute(same_size, given).fetchone()[0]
+            seconds = self._one(same_size, given)[0]
         return None if seconds is None else float(seconds)
 
     def _write_arrays(self, task: Task, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
@@ -202,6 +218,23 @@ class Store:
         with atomic_write(self.folder / name, force=True) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         return name.as_posix()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what is wrong with the file of a store: in use, full, or none at all."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise TimeoutError(
+                f"{path} is in use by another process, for more than {_SECONDS} s: wait for it, "
+                "or choose another folder with --out"
+            ) from None
+        if code in _OF_THE_DISK:
+            raise OSError(f"{path} cannot be written: {error}") from None
+        raise ValueError(f"{path} is not a store of trials: {error}") from None
 
 
 def _arrays(path: Path) -> Arrays:

@@ -14,14 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import (
-    NpyHeader,
-    member_names,
-    npy_header,
-    open_regular,
-    read_member,
-    reading,
-)
+from dualtap._files import open_regular, reading
+from dualtap._npy import NpyHeader, member_names, npy_header, read_member
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.collecting import (
     CHUNK_BYTES,
@@ -98,6 +92,7 @@ def read_npz(request: Request) -> SampleFile:
             with reading(request.path):
                 member = archive.open(info)
                 header = npy_header(member, info.file_size, exact=True)
+            request.check_expansion(info.compress_size, info.file_size)
             with member:
                 spins = _collected(request, header, member, seekable=False)
     return with_beside(request, spins, beside, teacher)

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._files import check_expansion
 from dualtap.hopfield import HopfieldModel
 from dualtap.spins import Spins, SpinsBuilder
 
 CHUNK_BYTES = 2**22
 """Most bytes of a file that are looked at together, unless one row is longer."""
+_LONG_TEXTS = 2**24
 MISSING = 2
 """Stands for a missing entry among -1, 0 and 1, in bytes."""
 _MISSING_TEXT = frozenset({"", "na", "nan", "none", "null", "?"})
@@ -67,10 +69,18 @@ class Request(NamedTuple):
     transpose: bool = False
     zero_is_missing: bool = False
     on_workers: bool = False
+    allow_expansion: bool = False
 
     def error(self, message: str) -> ValueError:
         """Return an error that names the file."""
         return ValueError(f"{self.path}: {message}")
+
+    def check_expansion(self, stored: int, unpacked: int) -> None:
+        """Raise if bytes of the file claim to hold far more than their number, unless allowed."""
+        try:
+            check_expansion(stored, unpacked, allowed=self.allow_expansion)
+        except ValueError as error:
+            raise self.error(str(error)) from None
 
 
 class Collector:
@@ -150,15 +160,35 @@ def result(
     for what, (found, needed) in names.items():
         if found is not None and len(found) != needed:
             raise request.error(f"there are {len(found)} {what} where {needed} are needed")
-    told = None if labels is None else np.array([str(label) for label in labels], dtype=np.str_)
-    if told is not None and len(told) != spins.n_samples:
-        raise request.error(f"there are {len(told)} labels of {spins.n_samples} samples")
+    words = None if labels is None else [str(label) for label in labels]
+    if words is not None and len(words) != spins.n_samples:
+        raise request.error(f"there are {len(words)} labels of {spins.n_samples} samples")
+    for what, texts in (("names", columns), ("sample_names", rows), ("labels", words)):
+        _check_texts(request, what, texts or [])
+    told = None if words is None else np.array(words, dtype=np.str_)
     return SampleFile(
         spins,
         names=None if columns is None else tuple(columns),
         sample_names=None if rows is None else tuple(rows),
         labels=told,
     )
+
+
+def _check_texts(request: Request, what: str, texts: Sequence[str]) -> None:
+    """Raise for texts that files or arrays cannot hold: no Unicode, or one far too long."""
+    longest = max(map(len, texts), default=0)
+    if len(texts) * longest > max(_LONG_TEXTS, 64 * sum(map(len, texts))):
+        raise request.error(
+            f"one of the {what.replace('_', ' ')} has {longest} characters, and room for as many "
+            f"is needed {len(texts)} times; shorten it"
+        )
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise request.error(
+                f"one of the {what.replace('_', ' ')}, {text[:40]!r}, is not Unicode text"
+            ) from None
 
 
 def spin_code(text: str) -> int | None:

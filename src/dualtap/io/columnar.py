@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
+from dualtap.io.arrow_sizes import unpacked_sizes
 from dualtap.io.collecting import (
     CHUNK_BYTES,
     MISSING,
@@ -54,7 +55,7 @@ def read_columns(request: Request, *, parquet: bool) -> SampleFile:
     pa = pyarrow_module()
     # Columns are decoded when they are looked at, so that damage may show anywhere.
     with open_regular(request.path) as file, reading(request.path, pa.ArrowException):
-        source = _parquet(pa, request) if parquet else _arrow(pa, file)
+        source = _parquet(pa, request) if parquet else _arrow(pa, request, file)
         if source.n_rows is not None:
             check_memory(request, (source.n_rows, len(source.schema.names)))
         table = _Table(pa, request, source)
@@ -94,18 +95,33 @@ def _parquet(pa: Any, request: Request) -> _Source:
     import pyarrow.parquet as pq
 
     metadata = pq.read_metadata(request.path)
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    n_bytes = max(metadata.num_rows * metadata.num_columns, sum(g.total_byte_size for g in groups))
+    request.check_expansion(request.path.stat().st_size, n_bytes)
     # Without a buffer every column of a row group is read whole; with one, a piece of each.
     buffer = min(max(2**25 // max(metadata.num_columns, 1), 2**12), 2**20)
+    texts = [name for name, kind in _typed(metadata) if pa.types.is_string(kind)]
     file = pq.ParquetFile(
-        pa.OSFile(str(request.path)), metadata=metadata, buffer_size=buffer, pre_buffer=False
+        pa.OSFile(str(request.path)),
+        metadata=metadata,
+        buffer_size=buffer,
+        pre_buffer=False,
+        read_dictionary=texts,  # a long text that all rows share is kept once
     )
     schema = file.schema_arrow
     step = max(1, _step(pa, schema) // 4)  # the narrowest numbers are stored in four bytes
     return _Source(schema, metadata.num_rows, file.iter_batches(batch_size=step))
 
 
-def _arrow(pa: Any, file: IO[bytes]) -> _Source:
+def _typed(metadata: Any) -> list[tuple[str, Any]]:
+    schema = metadata.schema.to_arrow_schema()
+    return list(zip(schema.names, schema.types, strict=True))
+
+
+def _arrow(pa: Any, request: Request, file: IO[bytes]) -> _Source:
     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for unpacked in unpacked_sizes(mapped):  # of each batch, which is unpacked whole
+        request.check_expansion(0, unpacked)
     reader = pa.ipc.open_file(pa.py_buffer(mapped))
     step = _step(pa, reader.schema)
 
@@ -202,7 +218,7 @@ class _Table:
     def _codes(self, column: Any) -> set[int | float | None]:
         """Return the spins that a column holds, None for text, infinity for anything else."""
         codes: set[int | float | None] = set()
-        for value in column.unique().to_pylist():
+        for value in _spellings(column)[0]:
             try:
                 codes.add(MISSING if value is None else spin_code(str(value)))
             except ValueError:
@@ -212,11 +228,13 @@ class _Table:
     def _numbers(self, column: Any, k: int, rows: list[str]) -> NDArray[Any]:
         """Return a column of rows with these names as numbers, NaN where one is missing."""
         types = self._pa.types
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
         kind = column.type
-        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        spelled = kind.value_type if types.is_dictionary(kind) else kind
+        if any(is_kind(spelled) for is_kind in _text_kinds(self._pa)):
             return self._spelled(column, k, rows)
+        if types.is_dictionary(kind):
+            column = column.dictionary_decode()
+            kind = column.type
         if types.is_null(kind):
             return np.full(len(column), np.nan)
         if types.is_boolean(kind) and column.null_count:
@@ -233,27 +251,42 @@ class _Table:
 
     def _spelled(self, column: Any, k: int, rows: list[str]) -> NDArray[np.float32]:
         """Return a column of texts that spell spins as numbers."""
-        coded = column.dictionary_encode()
-        numbers = [np.nan]
-        for word in coded.dictionary.to_pylist():
+        words, places = _spellings(column)
+        numbers = []
+        for place, word in enumerate(words):
             try:
-                code = spin_code(word)
+                code = MISSING if word is None else spin_code(word)
             except ValueError as error:
                 name = self._names[k][:80]
                 raise self._request.error(f"column {name!r} holds {error}") from None
             if code is None and self._request.transpose and rows:
-                row = rows[column.index(word).as_py()]
+                row = rows[int(np.argmax(places == place))]
                 raise self._request.error(row_holds_text(row, word))
             if code is None:
                 raise self._request.error(holds_text(k, self._names[k], word))
             numbers.append(np.nan if code == MISSING else code)
-        places = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        spelled: NDArray[np.float32] = np.array(numbers, dtype=np.float32)[places + 1]
+        spelled: NDArray[np.float32] = np.array(numbers, dtype=np.float32)[places]
         return spelled
 
 
 def _texts(column: Any) -> list[str]:
+    if hasattr(column, "dictionary"):
+        words, places = _spellings(column)
+        return ["" if words[k] is None else str(words[k]) for k in places.tolist()]
     return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _spellings(column: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the different values of a column, each once, None for a null, and which it holds."""
+    coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    indices = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    used, places = np.unique(indices, return_inverse=True)
+    words = [None if k < 0 else coded.dictionary[int(k)].as_py() for k in used]
+    return words, places
+
+
+def _text_kinds(pa: Any) -> tuple[Any, ...]:
+    return pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
 
 
 def _pandas_index(metadata: bytes | None, names: list[str]) -> list[int]:

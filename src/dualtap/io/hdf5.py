@@ -1,7 +1,11 @@
-"""Samples in HDF5 files: one matrix, or the dataset ``X``, and texts beside it."""
+"""Samples in HDF5 files: one matrix, or the dataset ``X``, and texts beside it.
+
+A dataset can say that its values are in another file; such datasets are never read.
+"""
 
 from __future__ import annotations
 
+import io
 import math
 from contextlib import AbstractContextManager
 from typing import IO, Any
@@ -12,10 +16,12 @@ from numpy.typing import NDArray
 from dualtap._files import open_regular, reading
 from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
 from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix
+from dualtap.io.h5_texts import read_texts
 from dualtap.spins import Spins
 
-_LARGE = 2**26
-_MOST_COMPRESSED = 2000  # times; gzip reaches a thousand
+_LARGEST_CHUNK = 2**26
+_BAND = 2**26
+"""Bytes of whole chunks, side by side, that are read together."""
 
 
 def read_h5(request: Request) -> SampleFile:
@@ -48,7 +54,7 @@ def read_h5(request: Request) -> SampleFile:
         with _reading(request):
             dtype = held[name].dtype
         check_matrix(request, shapes[name], dtype)
-        _check_stored(request, held[name], dtype)
+        _check_stored(request, name, held[name])
         folder = name.rpartition("/")[0]
 
         def side(key: str) -> NDArray[Any] | None:
@@ -60,9 +66,7 @@ def read_h5(request: Request) -> SampleFile:
                 raise request.error(
                     f"{there!r} has shape {shapes[there]} beside samples of {shapes[name]}"
                 )
-            with _reading(request):
-                text = h5py.check_string_dtype(held[there].dtype) is not None
-                return np.asarray(held[there].asstr()[()] if text else held[there][()])
+            return _beside(h5py, request, there, held[there])
 
         others = [key for key in held if key != name]
         others += [key.rpartition("/")[2] for key in others]
@@ -97,31 +101,117 @@ def _datasets(h5py: Any, file: Any) -> dict[str, Any]:
     return found
 
 
-def _check_stored(request: Request, dataset: Any, dtype: np.dtype[Any]) -> None:
-    """Raise if most of a large dataset was never written: its shape says nothing then."""
+def _check_stored(request: Request, name: str, dataset: Any) -> None:
+    """Raise if values are in another file, or if most of them were never written."""
     with _reading(request):
+        elsewhere = dataset.is_virtual or dataset.external is not None
         n_stored = int(dataset.id.get_storage_size())
-    n_bytes = math.prod(dataset.shape) * dtype.itemsize
-    if n_bytes > max(_LARGE, _MOST_COMPRESSED * n_stored):
+        n_bytes = math.prod(dataset.shape) * dataset.dtype.itemsize
+        chunk = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
+    if elsewhere:
         raise request.error(
-            f"it declares shape {dataset.shape}, {n_bytes} bytes, and only {n_stored} are stored"
+            f"the values of {name!r} are in other files, which are not read; copy them into one"
         )
+    if chunk > _LARGEST_CHUNK:
+        raise request.error(
+            f"the chunks of {name!r}, of shape {dataset.chunks}, take {chunk / 2**20:.0f} MB each; "
+            "store smaller ones"
+        )
+    request.check_expansion(n_stored, n_bytes)
+
+
+def _beside(h5py: Any, request: Request, name: str, dataset: Any) -> NDArray[Any]:
+    """Return an array of texts or numbers that goes with the samples."""
+    _check_stored(request, name, dataset)
+    with _reading(request):
+        told = h5py.check_string_dtype(dataset.dtype)
+        if dataset.dtype.kind == "O" and told is None:
+            raise TypeError(f"{name!r} holds values of variable length")
+        if told is not None and told.length is None:
+            return np.array(read_texts(request.path, name), dtype=object)
+        return np.asarray(dataset[()] if told is None else dataset.asstr()[()])
 
 
 def _collected(
     request: Request, dataset: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Spins:
-    n_rows, n_columns = shape
-    step = rows_a_chunk(n_columns, dtype)
-    if dataset.chunks is not None:  # whole chunks, or each is decompressed again and again
-        tall = dataset.chunks[0]
-        step = max(step // tall, 1) * tall if tall <= 8 * step else step
-    collector = Collector(request, n_rows)
-    for first in range(0, n_rows, step):
+    """Return the matrix as spins, in bands of whole chunks: each is decompressed once."""
+    tall, wide = dataset.chunks or (1, 1)
+    row_band, column_band = (
+        n * m * dtype.itemsize for n, m in ((tall, shape[1]), (wide, shape[0]))
+    )
+    across = row_band > _BAND and column_band < row_band  # chunks are tall: columns come first
+    (length, width), chunk = (shape[::-1], wide) if across else (shape, tall)
+    few = rows_a_chunk(width, dtype)
+    step = max(few // chunk, 1) * chunk if min(row_band, column_band) <= _BAND else few
+    collector = Collector(request, length, exchanged=across)
+    for first in range(0, length, step):
+        part = slice(first, first + step)
         with _reading(request):
-            chunk = dataset[first : first + step]
-        collector.add(chunk)
+            band = dataset[:, part].T if across else dataset[part]
+        for k in range(0, len(band), few):
+            collector.add(band[k : k + few])
+        del band  # before the next one is read
     return collector.finish()
+
+
+class _Tolerant(io.RawIOBase):
+    """A file that never tells HDF5 of a failure, after which the library would crash.
+
+    What the disk does not take is kept in memory, for the library to read back; ``error`` says
+    what happened, and is to be looked at soon.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._kept: list[tuple[int, bytes]] = []
+        self.error: OSError | None = None
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return self._file.truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return size or 0
+
+    def write(self, data: Any) -> int:
+        start, held = self._file.tell(), bytes(data)
+        try:
+            if self.error is None:
+                self._file.write(held)
+                self._file.flush()
+                return len(held)
+        except OSError as error:
+            self.error = error
+        self._kept.append((start, held))
+        self._file.seek(start + len(held))
+        return len(held)
+
+    def readinto(self, buffer: Any) -> int:
+        start, view = self._file.tell(), memoryview(buffer).cast("B")
+        data = self._file.read(len(view)).ljust(len(view), b"\0")
+        view[:] = data
+        for at, held in self._kept:
+            low, high = max(at, start), min(at + len(held), start + len(view))
+            if low < high:
+                view[low - start : high - start] = held[low - at : high - at]
+        self._file.seek(start + len(view))
+        return len(view)
 
 
 def write_h5(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
@@ -137,8 +227,8 @@ def write_h5(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> 
     >>> list(h5py.File(file))
     ['X']
     """
-    h5py = _h5py()
-    with h5py.File(file, "w") as out:
+    h5py, tolerant = _h5py(), _Tolerant(file)
+    with h5py.File(tolerant, "w") as out:
         dtype = np.int8 if spins.complete else np.float32
         step = next(iter(spins.blocks(2**20)))
         X = out.create_dataset(
@@ -150,9 +240,13 @@ def write_h5(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> 
         )
         for rows in spins.blocks(2**20):
             X[rows] = numbers(spins, rows)
+            if tolerant.error is not None:
+                break
         for name, texts in beside.items():
             encoded = np.char.encode(texts, "utf-8")
             # Of fixed length: others go through a heap, in which a damaged file can be an endless
             # loop for whoever reads it.
             kind = h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1))
             out.create_dataset(name, data=encoded.astype(kind))
+    if tolerant.error is not None:
+        raise tolerant.error

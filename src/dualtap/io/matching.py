@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -77,9 +78,10 @@ def in_order(file: SampleFile, names: Sequence[str], source: str | Path) -> Samp
     present = file.names
     if present is None or list(present) == list(names):
         return file
-    missing = [name for name in names if name not in set(present)]
-    foreign = [name for name in present if name not in set(names)]
-    repeated = sorted({name for name in present if present.count(name) > 1})
+    wanted, counts = set(names), Counter(present)
+    missing = [name for name in names if name not in counts]
+    foreign = [name for name in present if name not in wanted]
+    repeated = sorted(name for name, count in counts.items() if count > 1)
     wrong = {"missing": missing, "not in the model": foreign, "more than once": repeated}
     told = [f"{what} {_some(which)}" for what, which in wrong.items() if which]
     if told:

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import atomic_write, known_suffix, read_arrays, stored_parameters
+from dualtap._files import atomic_write, known_suffix, stored_parameters
+from dualtap._npy import read_arrays
+from dualtap._schema import LARGEST, Entry, checked_arrays, parsed, parsed_fields, with_fields
 from dualtap.io.old_models import upgraded
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, History, HopfieldPatterns
@@ -27,7 +29,7 @@ _ESTIMATORS: dict[str, type[HopfieldPatterns] | type[DualTAP]] = {
     "HopfieldPatterns": HopfieldPatterns,
     "DualTAP": DualTAP,
 }
-_TRACE = {
+_TRACE: dict[str, type] = {
     "step": int,
     "move": str,
     "source": str,
@@ -36,7 +38,47 @@ _TRACE = {
     "gain": float,
     "accepted": bool,
 }
-_PATH = {"n_patterns": np.int64, "objective": np.float64, "held_out": np.float64}
+_PATH = ("n_patterns", "objective", "held_out")
+_ROUNDED = 1.001
+"""Bound of what is at most one, but for rounding."""
+_SCHEMA = {
+    "provenance": Entry("U"),
+    "estimator": Entry("U"),
+    "patterns": Entry("i", ("P", "N"), -1, 1),
+    "magnetizations": Entry("f", ("P", "N"), -_ROUNDED, _ROUNDED),
+    "strengths": Entry("f", ("P",), smallest=1 / LARGEST),
+    "fields": Entry("f", ("N",)),
+    "means": Entry("f", ("N",), -_ROUNDED, _ROUNDED),
+    "objective": Entry("f", nan=True),
+    "labels": Entry("i", ("M",), -1),
+    "weights": Entry("f", ("P",), 0, _ROUNDED),
+    "typical_overlaps": Entry("f", ("P",), 0, _ROUNDED),
+    "median_overlap": Entry("f", (), 0, _ROUNDED, nan=True),
+    "trace": Entry("U"),
+    "reason": Entry("U"),
+    "n_passes": Entry("f", (), 0, optional=True),
+    "spectrum": Entry("f", ("singular values",), 0, optional=True),
+    "feature_names": Entry("U", ("N",), optional=True),
+}
+_OF_TRAINING = {
+    "encoding": Entry("U"),
+    "training_scores": Entry("f", ("rows",)),
+    "strength_covariance": Entry("f", ("P", "P")),
+}
+_OF_PATH = {
+    "path_n_patterns": Entry("i", ("steps",), 0),
+    "path_objective": Entry("f", ("steps",)),
+    "path_held_out": Entry("f", ("steps",), nan=True),
+}
+_OF_ROUNDS = {
+    "history_magnetizations": Entry("f", ("rounds", "N"), -_ROUNDED, _ROUNDED),
+    "history_scores": Entry("f", ("rounds",), nan=True),
+    "history_likelihood": Entry("f", ("rounds",), nan=True),
+    "history_gains": Entry("f", ("rounds",), nan=True),
+    "history_gammas": Entry("f", ("rounds",), nan=True),
+    "history_n_converged": Entry("i", ("rounds",), 0),
+    "history_n_iter": Entry("i", ("rounds",), 0),
+}
 
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> None:
@@ -113,7 +155,7 @@ def load(path: str | Path) -> Model:
         return _rebuild(contents if schema == MODEL_SCHEMA else upgraded(contents, schema))
     except KeyError as error:
         raise ValueError(f"{path} is incomplete: it lacks {error.args[0]}") from None
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
@@ -163,82 +205,78 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     return {name: np.asarray(value) for name, value in arrays.items()}
 
 
-def _step(step: dict[str, Any]) -> dict[str, Any]:
+def _step(step: Any) -> dict[str, Any]:
     """Return a step of the trace as plain values, which JSON takes."""
     return {name: kind(step[name]) for name, kind in _TRACE.items()}
 
 
 def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
-    stored = json.loads(str(contents["provenance"]))
-    name = str(contents["estimator"])
-    if name not in _ESTIMATORS:
-        raise ValueError(f"unknown estimator {name}")
-    _check_shapes(contents)
-    model = _ESTIMATORS[name](**stored["parameters"])
-    model.patterns_ = contents["patterns"]
-    model.magnetizations_ = contents["magnetizations"]
-    model.strengths_ = contents["strengths"]
-    model.fields_ = contents["fields"]
-    model.means_ = contents["means"]
-    model.objective_ = float(contents["objective"])
-    model.labels_ = contents["labels"]
-    model.weights_ = contents["weights"]
-    model._typical_overlaps = contents["typical_overlaps"]
-    model._median_overlap = float(contents["median_overlap"])
-    model.trace_ = [_step(step) for step in json.loads(str(contents["trace"]))]
+    """Return the model in a file, all of which is checked before."""
+    arrays = _checked(contents)
+    parameters = parsed_fields(arrays["provenance"], parameters=dict)["parameters"]
+    trace = parsed(arrays["trace"])
+    if not isinstance(trace, list):
+        raise ValueError("trace is not a list")
+    model = _ESTIMATORS[str(arrays["estimator"])](**parameters)
+    model._validate_params()
+    model.patterns_ = arrays["patterns"].astype(np.int8)
+    model.magnetizations_ = arrays["magnetizations"]
+    model.strengths_ = arrays["strengths"]
+    model.fields_ = arrays["fields"]
+    model.means_ = arrays["means"]
+    model.objective_ = float(arrays["objective"])
+    model.labels_ = arrays["labels"]
+    model.weights_ = arrays["weights"]
+    model._typical_overlaps = arrays["typical_overlaps"]
+    model._median_overlap = float(arrays["median_overlap"])
+    model.trace_ = [_step(with_fields(step, **_TRACE)) for step in trace]
     model.path_ = None
-    if any(name.startswith("path_") for name in contents):
-        model.path_ = {name: contents[f"path_{name}"].astype(kind) for name, kind in _PATH.items()}
-    model.reason_ = str(contents["reason"])
+    if "path_n_patterns" in arrays:
+        model.path_ = {name: arrays[f"path_{name}"] for name in _PATH}
+    model.reason_ = str(arrays["reason"])
     model.n_features_in_ = model.patterns_.shape[1]
-    if "n_passes" in contents:
-        model.n_passes_ = float(contents["n_passes"])
-    if "encoding" in contents:
-        model._encoding = _encoding(str(contents["encoding"]))
-        model._training_scores = contents["training_scores"].astype(np.float64)
-        model._strength_covariance = contents["strength_covariance"].astype(np.float64)
+    if "n_passes" in arrays:
+        model.n_passes_ = float(arrays["n_passes"])
+    if "encoding" in arrays:
+        model._encoding = _encoding(str(arrays["encoding"]))
+        model._training_scores = arrays["training_scores"].astype(np.float64)
+        model._strength_covariance = arrays["strength_covariance"].astype(np.float64)
     if isinstance(model, DualTAP):
-        model.history_ = History(**{f.name: contents[f"history_{f.name}"] for f in fields(History)})
-    elif "spectrum" in contents:
-        model.spectrum_ = contents["spectrum"]
-    if "feature_names" in contents:
-        model.feature_names_in_ = contents["feature_names"].astype(object)
+        model.history_ = History(**{f.name: arrays[f"history_{f.name}"] for f in fields(History)})
+    elif "spectrum" in arrays:
+        model.spectrum_ = arrays["spectrum"]
+    if "feature_names" in arrays:
+        model.feature_names_in_ = arrays["feature_names"].astype(object)
     return model
+
+
+def _checked(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file, if they are a model."""
+    estimator = str(contents["estimator"])
+    if estimator not in _ESTIMATORS:
+        raise ValueError(f"unknown estimator {estimator[:40]}")
+    schema = dict(_SCHEMA)
+    if "encoding" in contents:
+        schema |= _OF_TRAINING
+    if any(name.startswith("path_") for name in contents):
+        schema |= _OF_PATH
+    if estimator == "DualTAP":
+        schema |= _OF_ROUNDS
+    arrays = checked_arrays(contents, schema, least={"N": 2, "rounds": 1})
+    if not arrays["patterns"].any(axis=1).all():
+        raise ValueError("one of the patterns has no entry")
+    if (arrays["labels"] >= len(arrays["patterns"])).any():
+        raise ValueError(f"labels name more than the {len(arrays['patterns'])} patterns")
+    if estimator == "DualTAP" and (arrays["strengths"] <= 0).any():
+        raise ValueError(f"strengths has the value {arrays['strengths'].min()}; β is positive")
+    return arrays
 
 
 def _encoding(stored: str) -> Encoding:
     for known in ENCODINGS:
         if stored == known:
             return known
-    raise ValueError(f"unknown encoding {stored!r}")
-
-
-def _check_shapes(contents: dict[str, NDArray[Any]]) -> None:
-    n_patterns, n_spins = contents["patterns"].shape
-    needed: dict[str, tuple[int, ...]] = {
-        "magnetizations": (n_patterns, n_spins),
-        "strengths": (n_patterns,),
-        "fields": (n_spins,),
-        "means": (n_spins,),
-        "objective": (),
-        "weights": (n_patterns,),
-        "typical_overlaps": (n_patterns,),
-        "median_overlap": (),
-    }
-    optional: dict[str, tuple[int, ...]] = {
-        "feature_names": (n_spins,),
-        "n_passes": (),
-        "encoding": (),
-    }
-    if "encoding" in contents:
-        needed["training_scores"] = contents["training_scores"].shape[:1]
-        needed["strength_covariance"] = (n_patterns, n_patterns)
-    if any(name.startswith("path_") for name in contents):
-        needed |= {f"path_{name}": contents["path_n_patterns"].shape[:1] for name in _PATH}
-    needed |= {name: shape for name, shape in optional.items() if name in contents}
-    for name, shape in needed.items():
-        if contents[name].shape != shape:
-            raise ValueError(f"{name} has shape {contents[name].shape} where {shape} is needed")
+    raise ValueError(f"unknown encoding {stored[:40]!r}")
 
 
 def provenance(parameters: dict[str, Any]) -> NDArray[np.str_]:

@@ -8,6 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._schema import LARGEST, Entry, checked_arrays, parsed_fields
+
+_NEEDED = {
+    "provenance": Entry("U"),
+    "patterns": Entry("i", ("P", "N"), -1, 1),
+    "beta": Entry("f", (), 1 / LARGEST, nan=True),  # of a model without patterns
+}
 _DEFLATION_ONLY = ("beta", "start", "n_students", "n_steps", "damping", "tol", "max_iter")
 
 
@@ -36,9 +43,10 @@ def upgraded(contents: dict[str, NDArray[Any]], schema: int) -> dict[str, NDArra
     >>> str(new["estimator"]), new["strengths"]
     ('HopfieldPatterns', array([1.5, 1.5]))
     """
+    checked_arrays(contents, _NEEDED)
     if schema == 1:
         contents = _from_first(contents)
-    stored = json.loads(str(contents["provenance"]))
+    stored = parsed_fields(contents["provenance"], parameters=dict)
     parameters = dict(stored["parameters"])
     deflation = parameters.pop("scheme") == "deflation"
     parameters.pop("effort")
@@ -62,7 +70,7 @@ def _from_first(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return a file of the first schema with what the second holds as well."""
     from dualtap.theory import curie_weiss_magnetization
 
-    stored = json.loads(str(contents["provenance"]))
+    stored = parsed_fields(contents["provenance"], parameters=dict)
     stored["parameters"] |= {"scheme": "deflation", "effort": 1}
     n_patterns, n_spins = contents["patterns"].shape
     # The first schema did not keep how near samples come to their patterns; deflation works where

@@ -41,6 +41,7 @@ def read_samples(
     transpose: bool = False,
     zero_is_missing: bool = False,
     on_workers: bool = False,
+    allow_expansion: bool = False,
 ) -> SampleFile:
     r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
 
@@ -64,6 +65,8 @@ def read_samples(
         The data are -1/+1 and 0 marks a missing entry.
     on_workers : bool
         Samples of a Zarr store are read by the workers of the present Dask client and stay there.
+    allow_expansion : bool
+        Read a file also if it unpacks to more than 256 MB and 200 times its size.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def read_samples(
     """
     path = Path(path)
     suffix = known_suffix(path, FORMATS)
-    request = Request(path, labels, transpose, zero_is_missing, on_workers)
+    request = Request(path, labels, transpose, zero_is_missing, on_workers, allow_expansion)
     if on_workers and (suffix != ".zarr" or transpose):
         raise request.error(
             "workers read Zarr stores (.zarr), each its own chunks of samples as they are; write "

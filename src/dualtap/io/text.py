@@ -1,14 +1,11 @@
-"""Samples in text: ``.csv`` and ``.tsv``, plain or gzipped, read and written a block at a time.
-
-Fields of one character are looked up in a table, and the few other spellings of a value are met
-once each, so that no field costs a Python call.
-"""
+"""Samples in text: ``.csv`` and ``.tsv``, plain or gzipped, read and written a block at a time."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import io
+import os
 from collections.abc import Sequence
 from typing import IO, Any, NamedTuple, cast
 
@@ -30,12 +27,10 @@ from dualtap.io.collecting import (
     spin_code,
 )
 from dualtap.io.lines import Block, Lines, blocks
+from dualtap.io.spellings import UNKNOWN, spelled_codes
 from dualtap.spins import Spins
 
-_UNKNOWN = 3
 _LOOKED_AT = 1000  # rows, to tell names from spins
-_OF_ONE_CHARACTER = np.full(256, _UNKNOWN, dtype=np.int8)
-_OF_ONE_CHARACTER[list(b"01?")] = 0, 1, MISSING
 
 
 def read_text(request: Request, delimiter: str) -> SampleFile:
@@ -60,8 +55,11 @@ def read_text(request: Request, delimiter: str) -> SampleFile:
     """
     table = _Table(request)
     with open_regular(request.path) as file:
+        size, n_read = os.fstat(file.fileno()).st_size, 0
         stream = gzip.GzipFile(fileobj=file) if request.path.suffix.lower() == ".gz" else file
         for block in blocks(request, stream, ord(delimiter)):
+            n_read += len(block.data)
+            request.check_expansion(size, n_read)
             table.add(block)
     return table.finish()
 
@@ -158,7 +156,7 @@ def _first_look(request: Request, lines: Lines) -> tuple[_Layout, Lines]:
         if below is None:
             raise request.error("there is a line of names, and no line of values")
     column = _first_column(lines)
-    if has_names and lines.counts[0] == len(names) + 1 and {None, _UNKNOWN} & set(column):
+    if has_names and lines.counts[0] == len(names) + 1 and {None, UNKNOWN} & set(column):
         names = ["", *names]  # as R writes it: the names of rows have no name
     labels = None
     if request.labels is not None and not request.transpose:
@@ -169,7 +167,7 @@ def _first_look(request: Request, lines: Lines) -> tuple[_Layout, Lines]:
         and is_index(
             names[0] if has_names else None,
             text=None in column and set(column) <= {None, MISSING},
-            spins=not {None, _UNKNOWN} & set(column),
+            spins=not {None, UNKNOWN} & set(column),
         )
     )
     layout = _Layout(len(names), names if has_names else None, has_index, labels)
@@ -188,11 +186,11 @@ def _first_column(lines: Lines) -> list[int | None]:
 
 
 def _code(word: str) -> int | None:
-    """Return what a word stands for, _UNKNOWN being any other number."""
+    """Return what a word stands for, UNKNOWN being any other number."""
     try:
         return spin_code(word)
     except ValueError:
-        return _UNKNOWN
+        return UNKNOWN
 
 
 def _is_header(words: list[str], below: str | None) -> bool:
@@ -220,31 +218,20 @@ def _values(lines: Lines, fields: NDArray[np.int64], layout: _Layout) -> NDArray
     """Return the spins of some lines as numbers, NaN where one is missing."""
     if layout.has_index or layout.labels is not None:
         fields = fields[:, layout.spins]
-    array = np.frombuffer(lines.data, dtype=np.uint8)
     starts, ends = lines.starts, lines.ends
     if fields.size < len(starts):
         starts, ends = starts[fields.ravel()], ends[fields.ravel()]
-    lengths = ends - starts
-    codes = _OF_ONE_CHARACTER.take(array.take(starts))
-    codes[lengths != 1] = _UNKNOWN
-    codes[lengths == 0] = MISSING
-    pending = np.flatnonzero(codes == _UNKNOWN)
-    while pending.size:  # a spelling not met before in this block
-        code = _meaning(lines, fields, int(pending[0]), layout)
-        at = starts[pending]
-        word = lines.data[at[0] : at[0] + lengths[pending[0]]]
-        same = lengths[pending] == len(word)
-        for k, byte in enumerate(word):
-            same &= array.take(at + k, mode="clip") == byte
-        codes[pending[same]] = code
-        pending = pending[~same]
+    codes = spelled_codes(lines.data, starts, ends)
+    wrong = np.flatnonzero(codes == UNKNOWN)
+    if wrong.size:
+        raise _error(lines, fields, int(wrong[0]), layout)
     codes = codes.reshape(fields.shape)
     missing = codes == MISSING
     return np.where(missing, np.float32(np.nan), codes) if missing.any() else codes
 
 
-def _meaning(lines: Lines, fields: NDArray[np.int64], place: int, layout: _Layout) -> int:
-    """Return the code of a field, or say what is wrong with it."""
+def _error(lines: Lines, fields: NDArray[np.int64], place: int, layout: _Layout) -> ValueError:
+    """Return what is wrong with a field."""
     row, k = divmod(place, fields.shape[1])
     column = int(layout.spins[k])
     word = lines.word(int(fields[row, k]))
@@ -252,21 +239,19 @@ def _meaning(lines: Lines, fields: NDArray[np.int64], place: int, layout: _Layou
     where = f"line {lines.line_number(int(fields[row, k]))}, column {column + 1}"
     where += "" if name is None else f" ({name[:80]!r})"
     try:
-        code = spin_code(word)
+        spin_code(word)
     except ValueError as error:
-        raise lines.request.error(
+        return lines.request.error(
             f"{where} holds {error}; spins are -1/+1, 0/1 or true/false, and a missing one is "
             "empty, NA, NaN, None, null or ?"
-        ) from None
-    if code is not None:
-        return code
+        )
     if lines.request.transpose and layout.has_index:
         if all(_code(other) in (None, MISSING) for other in lines.words(fields[row])):
             name = lines.word(int(fields[row, k]) - column)
-            raise lines.request.error(row_holds_text(name, word))
+            return lines.request.error(row_holds_text(name, word))
     elif all(_code(other) in (None, MISSING) for other in lines.words(fields[:, k])):
-        raise lines.request.error(holds_text(column, name, word))
-    raise lines.request.error(
+        return lines.request.error(holds_text(column, name, word))
+    return lines.request.error(
         f"{where} holds {word[:40]!r}, which is not a spin: those are -1/+1, 0/1 or true/false, "
         "and a missing one is empty, NA, NaN, None, null or ?"
     )

@@ -296,7 +296,11 @@ class LearnedRBM(
         HopfieldRBM
         """
         run, parameters, names = read_run(Path(path))
-        rbm = cls(**parameters)
+        try:
+            rbm = cls(**parameters)
+            rbm._validate_params()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} is incomplete or damaged: {error}") from None
         rbm._keep(run)
         rbm.n_features_in_ = run.state.weights.shape[1]
         if names is not None:

@@ -18,8 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from dualtap._chains import LANES, seeded_generators
-from dualtap._files import atomic_write, check_free, known_suffix, read_arrays
+from dualtap._files import atomic_write, check_free, known_suffix
 from dualtap._namespace import Array
+from dualtap._npy import read_arrays
+from dualtap._schema import Entry, checked_arrays, parsed_fields, with_fields
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
@@ -299,7 +301,30 @@ def write_run(
         )
 
 
-_SCALARS = ("update", "seed", "learning_rate", "fields_rate", "data", "stop_reason")
+_SCALARS: dict[str, type] = {
+    "update": int,
+    "seed": int,
+    "learning_rate": float,
+    "fields_rate": float,
+    "data": str,
+    "stop_reason": str,
+}
+_ARRAYS = {
+    "provenance": Entry("U"),
+    "weights": Entry("float32", ("hidden", "N")),
+    "fields": Entry("float32", ("N",)),
+    "velocity_weights": Entry("float32", ("hidden", "N")),
+    "velocity_fields": Entry("float32", ("N",)),
+    "chains": Entry("int8", ("chains", "N"), -1, 1, smallest=1),
+    "generators": Entry("uint32", ("generators", 4, LANES)),
+    "imputing": Entry("uint32", ("batch", 4, LANES)),
+    "curve_update": Entry("i", ("looks",), 0),
+    "curve_pseudo_likelihood": Entry("f", ("looks",), nan=True),
+    "curve_pseudo_likelihood_one_step": Entry("f", ("looks",), nan=True),
+    "curve_singular_values": Entry("f", ("looks", "hidden"), 0),
+    "curve_error": Entry("f", ("looks",), nan=True),
+    "feature_names": Entry("U", ("N",), optional=True),
+}
 
 
 def read_run(path: Path) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
@@ -308,15 +333,15 @@ def read_run(path: Path) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
     contents = read_arrays(path)
     if not isinstance(contents, dict) or contents.get("kind") != "rbm" or "schema" not in contents:
         raise ValueError(f"{path} is not a training run of an RBM; HopfieldRBM writes them")
-    if int(contents["schema"]) != SCHEMA:
-        raise ValueError(
-            f"{path} has schema {int(contents['schema'])}, this version of dualtap reads up to "
-            f"{SCHEMA}; upgrade dualtap"
-        )
     try:
-        return _rebuild(contents)
+        schema = int(checked_arrays(contents, {"schema": Entry("iu")})["schema"])
+        if schema == SCHEMA:
+            return _rebuild(checked_arrays(contents, _ARRAYS, least={"N": 2, "hidden": 1}))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is incomplete or damaged: {error}") from None
+    raise ValueError(
+        f"{path} has schema {schema}, this version of dualtap reads up to {SCHEMA}; upgrade dualtap"
+    )
 
 
 def resumed_run(path: Path, X: Samples, parameters: dict[str, Any], may_differ: Set[str]) -> Run:
@@ -332,6 +357,8 @@ def resumed_run(path: Path, X: Samples, parameters: dict[str, Any], may_differ: 
         raise ValueError(
             f"{path} was trained on other data ({run.data}) than these ({fingerprint(X)})"
         )
+    if len(run.state.imputing) < parameters["batch_size"]:
+        raise ValueError(f"{path} is damaged: it has too few random generators")
     return replace(run, stop_reason="")
 
 
@@ -349,31 +376,22 @@ def check_checkpoint(path: Path, resume_from: Path | None) -> None:
 def _rebuild(
     contents: dict[str, NDArray[Any]],
 ) -> tuple[Run, dict[str, Any], NDArray[np.str_] | None]:
-    provenance = json.loads(str(contents["provenance"]))
+    provenance = parsed_fields(contents["provenance"], run=dict, parameters=dict)
+    told = {name: with_fields(provenance["run"], **_SCALARS)[name] for name in _SCALARS}
+    generators, chains = contents["generators"], contents["chains"]
+    if len(generators) < len(chains) or not len(chains):
+        raise ValueError(f"there are {len(generators)} generators for {len(chains)} chains")
+    for name in ("generators", "imputing"):
+        if not contents[name].any(axis=1).all():  # such a one would never move
+            raise ValueError(f"one of the random generators in {name} is zero")
+    if min(told["update"], told["seed"], told["fields_rate"]) < 0 or told["learning_rate"] <= 0:
+        raise ValueError("a number of the run is negative")
     state = Training(
         weights=contents["weights"],
         fields=contents["fields"],
         velocity=Gradient(contents["velocity_weights"], contents["velocity_fields"]),
-        chains=Chains(contents["chains"].astype(np.float32), contents["generators"]),
+        chains=Chains(chains.astype(np.float32), generators),
         imputing=contents["imputing"],
     )
     curve = LearningCurve(*(contents[f"curve_{column.name}"] for column in fields(LearningCurve)))
-    n_hidden, n_spins = state.weights.shape
-    shapes = {
-        "fields": (state.fields, (n_spins,)),
-        "velocity_weights": (state.velocity.weights, (n_hidden, n_spins)),
-        "velocity_fields": (state.velocity.fields, (n_spins,)),
-        "chains": (state.chains.spins, (len(state.chains.spins), n_spins)),
-        "generators": (state.chains.generators, (len(state.chains.generators), 4, LANES)),
-        "imputing": (state.imputing, (len(state.imputing), 4, LANES)),
-        "curve_singular_values": (curve.singular_values, (len(curve.update), n_hidden)),
-    }
-    for name in ("pseudo_likelihood", "pseudo_likelihood_one_step", "error"):
-        shapes[f"curve_{name}"] = (getattr(curve, name), curve.update.shape)
-    if len(state.chains.generators) < len(state.chains.spins):
-        raise ValueError("there are fewer generators than chains")
-    for name, (array, shape) in shapes.items():
-        if array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape} where {shape} is needed")
-    run = Run(state, curve, **provenance["run"])
-    return run, provenance["parameters"], contents.get("feature_names")
+    return Run(state, curve, **told), provenance["parameters"], contents.get("feature_names")

@@ -72,7 +72,7 @@ def sweep(
     >>> V.astype(int), m.round(3)
     (array([[ 1,  1, -1, -1]]), array([[ 0.995,  0.995, -0.995, -0.995]], dtype=float32))
     """
-    from dualtap._kernels.bits import sweep_bits, sweep_bits_alone
+    from dualtap._kernels.bits import sweep_bits
 
     n_bits = len(V) if n_bits is None else n_bits
     V, m = V.copy(), V[:n_bits].copy()
@@ -93,7 +93,7 @@ def sweep(
         given = (np.ascontiguousarray(x[:, some]) for x in (against, visit, uniform))
         bits, mean = (np.ascontiguousarray(x[:, some]) for x in (V[:n_bits], m))
         n_factors = np.count_nonzero(visit[:, some]) * E.shape[1]
-        kernel = sweep_bits if n_factors > _WORTH_THREADS else sweep_bits_alone
+        kernel = sweep_bits if n_factors > _WORTH_THREADS else sweep_bits.alone
         kernel(E, *factors, *given, bits, mean)
         V[:n_bits, some], m[:, some] = bits, mean
     return V, m

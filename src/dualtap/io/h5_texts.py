@@ -1,0 +1,92 @@
+"""Texts of variable length in an HDF5 file, read in a process of its own.
+
+They lie on heaps, and the HDF5 library trusts what a heap says of itself: a few damaged bytes make
+it loop for ever or take all memory. No check from outside can tell, so a child process reads them,
+with limits of time and memory. This module is also what the child runs; it imports nothing of
+dualtap, which takes longer than the texts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_SECONDS, _SECONDS_PER_MB = 20, 1
+_BYTES, _BYTES_PER_BYTE = 2**31, 8
+"""Of address space, most of which is never touched: libraries alone take several hundred MB."""
+
+
+def read_texts(path: Path, name: str) -> list[str]:
+    """Return the texts of a dataset, or raise ValueError.
+
+    Parameters
+    ----------
+    path : Path
+        An HDF5 file.
+    name : str
+        A dataset of text of shape (n,).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, h5py
+    >>> from dualtap.io.h5_texts import read_texts
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "data.h5")
+    >>> with h5py.File(path, "w") as file:
+    ...     file["names"] = ["tax", "school"]
+    >>> read_texts(path, "names")
+    ['tax', 'school']
+    """
+    size = path.stat().st_size
+    seconds = _SECONDS + _SECONDS_PER_MB * size // 2**20
+    command = [sys.executable, "-P", __file__, str(path), name, str(seconds), str(_most(size))]
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            command,
+            env=os.environ | one_thread,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=2 * seconds,  # a busy machine; the child limits its own processor time
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"reading {name!r} does not end: it is damaged") from None
+    if done.returncode == 2:
+        raise ValueError(done.stderr.decode(errors="replace").strip())
+    if done.returncode:  # a signal, for too much time or a crash
+        raise ValueError(f"the texts {name!r} are damaged")
+    texts: list[str] = json.loads(done.stdout)
+    return texts
+
+
+def _most(size: int) -> int:
+    return _BYTES + _BYTES_PER_BYTE * size
+
+
+def _main(path: str, name: str, seconds: str, n_bytes: str) -> None:
+    try:
+        import resource
+    except ImportError:  # not on this system, where only the parent's clock limits it
+        pass
+    else:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+        resource.setrlimit(resource.RLIMIT_AS, (int(n_bytes), int(n_bytes)))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            texts = file[name].asstr()[()].tolist()
+        json.dump(texts, sys.stdout)
+    except MemoryError:
+        sys.exit("out of memory: it is damaged")
+    except Exception as error:  # whatever the library makes of a damaged file
+        print(" ".join(str(error).split()), file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
