@@ -212,17 +212,17 @@ def fit_beta(spins: Spins, patterns: ArrayLike) -> float:
 
 
 def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
-    """Return the one strength that makes the data likeliest, without fields."""
-    none = np.zeros(judge.n_spins)
+    """Return the likeliest strength that all patterns have in common, without fields."""
+    none, precision = np.zeros(judge.n_spins), float(strength_precision(Z).mean())
     for most in (calibration.CURVATURE_ENTRIES, _ENOUGH):  # a few samples first
         judge.fill(Z, np.full(len(Z), beta), none, most)
         some = judge.one_strength(Z, most)
         low, high = 0.0, np.inf
         for _ in range(_STEPS):
             slope, curvature = some.derivatives(beta)
+            slope, curvature = slope - precision * beta, curvature + precision
             low, high = (beta, high) if slope > 0 else (low, beta)
-            new = beta + slope / max(curvature, _SMALLEST)
-            new = min(new, 2 * beta + 1, calibration.LARGEST_FIELD * 5)
+            new = min(beta + slope / curvature, 2 * beta + 1)
             new = new if low < new < high else (low + min(high, 2 * low + 1)) / 2
             settled = abs(new - beta) < _EXACT * (beta + 1e-3)
             beta = new
