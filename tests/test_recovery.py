@@ -401,7 +401,7 @@ def test_beta_from_incomplete_data():
 def test_beta_stays_in_its_range():
     pattern = np.where(np.arange(100) % 3, 1, -1)[None]
     cold = fit_beta(as_spins(np.repeat(pattern, 5, axis=0)), pattern)
-    # No spin is against its field, which is 0.99 β: the slope of the prior, β/4, balances that of L.
+    # No spin is against its field, 0.99 β: the slope of the prior, β/4, balances that of L.
     assert 495 * (1 - np.tanh(0.99 * cold)) == pytest.approx(cold / 4, rel=1e-4)
     # Samples that avoid the pattern want β = 0.
     against = np.where(np.arange(100) % 2, pattern, -pattern)
