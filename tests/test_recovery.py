@@ -13,7 +13,7 @@ from dualtap._random import as_generator
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, pseudo_likelihood
-from dualtap.recovery import DualTAP
+from dualtap.recovery import DualTAP, calibration
 from dualtap.recovery.published.deflate import (
     PARALLEL,
     SEQUENTIAL,
@@ -401,8 +401,9 @@ def test_beta_from_incomplete_data():
 def test_beta_stays_in_its_range():
     pattern = np.where(np.arange(100) % 3, 1, -1)[None]
     cold = fit_beta(as_spins(np.repeat(pattern, 5, axis=0)), pattern)
-    # No spin is against its field, 0.99 β: the slope of the prior, β/4, balances that of L.
-    assert 495 * (1 - np.tanh(0.99 * cold)) == pytest.approx(cold / 4, rel=1e-4)
+    # No spin is against its field, 0.99 β: the slope of the prior balances that of L.
+    slope = cold / calibration.LARGEST_FIELD**2
+    assert 495 * (1 - np.tanh(0.99 * cold)) == pytest.approx(slope, rel=1e-3)
     # Samples that avoid the pattern want β = 0.
     against = np.where(np.arange(100) % 2, pattern, -pattern)
     assert 0 <= fit_beta(as_spins(against), pattern) < 0.01

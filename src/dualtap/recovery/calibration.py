@@ -11,7 +11,7 @@ REFINED_ENTRIES = 2**25
 """Entries by which bits are set (``benchmarks general``: one strong pattern, M=20,000)."""
 CURVATURE_ENTRIES = 2**15
 """Entries, at least, from which second derivatives come (``benchmarks real``: time)."""
-LARGEST_FIELD = 2.0
+LARGEST_FIELD = 10.0
 """Standard deviation of the prior on the largest field of a pattern (``benchmarks real``)."""
 CHARGED = 1.1
 """A ±1 pattern costs this times what the best gains on noise (``benchmarks nulls``),"""
