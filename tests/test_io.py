@@ -185,7 +185,8 @@ def test_text_files(tmp_path, text, values, names, pack):
         ('"a","b"\n"1",1,0\n"2",0,0\n', ("a", "b"), ("1", "2")),
         ("s1,1,0\ns2,0,0\n", None, ("s1", "s2")),
         ("id,a,b\n7,1,0\n8,0,0\n", ("a", "b"), ("7", "8")),
-        ("id,a,b\n1,1,0\n0,0,0\n", ("id", "a", "b"), None),  # spins
+        ("id,a,b\n1,1,0\n0,0,0\n", ("a", "b"), ("1", "0")),  # all different
+        ("id,a,b\n1,1,0\n1,0,0\n", ("id", "a", "b"), None),  # spins
         ("who,a,b\nAnn,1,0\nBob,0,0\n", ("a", "b"), ("Ann", "Bob")),
         ("who,a,b\nAnn,1,0\n,0,0\n", ("a", "b"), ("Ann", "")),
     ],
@@ -213,7 +214,7 @@ def test_labels_are_kept_and_never_fitted(tmp_path):
         read_samples(path, labels="Prty")
     message = (
         r"column 'party' \(3rd\) holds text such as 'green'; "
-        r"pass --labels party \(labels='party'\) to keep it for evaluation"
+        r"labels='party' keeps it for evaluation, drop='party' leaves it out"
     )
     with pytest.raises(ValueError, match=message):
         read_samples(path)
@@ -256,7 +257,7 @@ def test_transposed_tables(tmp_path, suffix):
     assert (file.names, file.sample_names) == (("tax", "school"), ("Ann", "Bob"))
     assert file.labels.tolist() == ["green", "blue"]
     np.testing.assert_array_equal(file.spins.values, [[1, 0], [-1, 1]])
-    with pytest.raises(ValueError, match="row 'party' holds text such as 'green'; pass --labels"):
+    with pytest.raises(ValueError, match="row 'party' holds text such as 'green'; labels='party'"):
         read_samples(path, transpose=True)
 
 

@@ -265,7 +265,7 @@ for name, data, message in (
     ("minus infinity", b"1,0\n-Infinity,1\n", "infinity"),
     ("word", b"1,0\n1,yes\n", "line 2, column 2 holds 'yes'"),
     ("late word", b"1,0\n" * 599_999 + b"0,maybe\n", "line 600000, column 2 holds 'maybe'"),
-    ("column of text", b"a,b,party\n1,0,red\n0,1,blue\n", "pass --labels party"),
+    ("column of text", b"a,b,party\n1,0,red\n0,1,blue\n", "--labels party keeps it"),
     ("column of text without names", b"1,1,red\n0,1,blue\n", "holds text such as 'blue'"),
     ("three values", b"1,0\n-1,1\n", "0 marks a missing entry"),
     ("late third value", b"1,0\n" * 599_999 + b"-1,1\n", "0 marks a missing entry"),
@@ -334,7 +334,7 @@ for suffix in (".parquet", ".feather"):
         ("text", {"a": good, "party": ["x", "y", "z"]}, "column 'party' (2nd) holds text"),
         ("lists", {"a": good, "b": [[1], [0], [1]]}, "column 'b' holds values of type list"),
         ("structures", {"a": good, "b": [{"c": 1}] * 3}, "holds values of type struct"),
-        ("first lists", {"a": [[1], [0], [1]], "b": good, "c": good}, f"d{suffix}"),
+        ("first lists", {"a": [[1], [0], [1]], "b": good, "c": good}, "values of type list"),
         ("bytes", {"a": good, "b": [b"1", b"0", b"1"]}, "values of type binary"),
         ("dates", {"a": good, "b": np.zeros(3, "M8[s]")}, "holds values of type timestamp"),
         ("third value", {"a": good, "b": [1, 0, 5]}, "third value: 5"),
@@ -342,7 +342,7 @@ for suffix in (".parquet", ".feather"):
         ("infinity", {"a": good, "b": [1.0, 0.0, np.inf]}, "infinity"),
         ("three values", {"a": good, "b": [-1, 1, 1]}, "0 marks a missing entry"),
         ("nothing", {"a": [None] * 3, "b": [None] * 3}, "every value is missing"),
-        ("mixed words", {"a": good, "b": ["1", "0", "maybe"]}, "text such as 'maybe'"),
+        ("mixed words", {"a": good, "b": ["1", "0", "maybe"]}, "holds 'maybe'"),
     ):
         case(f"{suffix}: {name}", f"d{suffix}", columns(suffix, **values), message)
 HUGE = struct.pack("<I", 2**31 - 1)

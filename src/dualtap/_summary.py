@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,15 +161,22 @@ def explain(model: Model, spins: Spins) -> dict[str, Any]:
     return result
 
 
-def agreement(model: Model, spins: Spins, labels: NDArray[np.str_]) -> dict[str, Any]:
+def agreement(
+    model: Model, spins: Spins, label_columns: Mapping[str, NDArray[np.str_]]
+) -> dict[str, Any]:
     """Compare the states that samples are nearest to with labels that were never fitted."""
-    if not isinstance(model, LearnedPatterns):
+    if not isinstance(model, LearnedPatterns) or not label_columns:
         return {}
     from sklearn.metrics import adjusted_rand_score
 
     nearest = model.assign(spins)
     state = 2 * nearest.label + (nearest.sign > 0)  # a pattern and its negative are two states
-    return {"adjusted_rand_index": float(adjusted_rand_score(labels, state))}
+    index = {
+        name: float(adjusted_rand_score(labels, state)) for name, labels in label_columns.items()
+    }
+    if len(index) == 1:
+        return {"adjusted_rand_index": index.popitem()[1]}
+    return {f"adjusted_rand_index_{name}": value for name, value in index.items()}
 
 
 def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:

@@ -15,19 +15,15 @@ import numpy as np
 import typer
 
 from dualtap.cli.app import (
-    FORMATS,
-    AllowExpansion,
+    READ_FORMATS,
     Force,
     Json,
-    Labels,
     Quiet,
     Seed,
-    Transpose,
-    ZeroIsMissing,
     app,
     print_outcome,
-    read,
 )
+from dualtap.cli.reading import Reading, reads_samples
 from dualtap.cli.request import (
     Beta,
     Checkpoint,
@@ -52,20 +48,19 @@ if TYPE_CHECKING:
 @app.command(
     epilog="Examples: dualtap fit data.npz -o model.npz · "
     "dualtap fit votes.csv --labels party -o model.npz · "
+    "dualtap fit survey.csv --id respondent --drop age --true yes --false no -o model.npz · "
     "dualtap fit genotypes.parquet --transpose -o model.npz · "
     "dualtap fit data.npz --method dualtap --beta 2 --patterns 20 -o model.npz · "
     "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
     "dualtap fit data.npz --resume run.npz -o model.npz · "
     "dualtap fit data.zarr --dask tcp://scheduler:8786 -o model.npz"
 )
+@reads_samples
 def fit(
-    data: Annotated[Path, typer.Argument(help=f"Samples: {FORMATS}.")],
+    data: Annotated[Path, typer.Argument(help=f"Samples: {READ_FORMATS}.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
+    reading: Reading,
     method: ChosenMethod = None,
-    labels: Labels = None,
-    transpose: Transpose = False,
-    zero_is_missing: ZeroIsMissing = False,
-    allow_expansion: AllowExpansion = False,
     patterns: Patterns = None,
     beta: Beta = None,
     students: Students = None,
@@ -101,14 +96,7 @@ def fit(
     if (checkpoint or resume) == output:
         raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
     with _cluster(dask):
-        file = read(
-            data,
-            labels,
-            transpose,
-            zero_is_missing,
-            on_workers=dask is not None,
-            allow_expansion=allow_expansion,
-        )
+        file = reading.read(data, on_workers=dask is not None)
         model = _fitted(request, file, seed, watched=not (quiet or as_json))
         _save(model, output, force=force)
         result, line = _outcome(model, file)
@@ -119,15 +107,13 @@ def fit(
     epilog="Examples: dualtap show model.npz · dualtap show model.npz --data new.csv --json · "
     "dualtap show model.npz --data digits.npz --labels label --report report.html"
 )
+@reads_samples
 def show(
     model: Annotated[Path, typer.Argument(help="Model file written by `dualtap fit`.")],
+    reading: Reading,
     data: Annotated[
         Path | None, typer.Option(help="Samples to score and assign with the model.")
     ] = None,
-    labels: Labels = None,
-    transpose: Transpose = False,
-    zero_is_missing: ZeroIsMissing = False,
-    allow_expansion: AllowExpansion = False,
     shape: Annotated[
         str | None,
         typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
@@ -141,15 +127,14 @@ def show(
     from dualtap._summary import drawn_magnetizations
     from dualtap.io import load, matched
 
-    if labels is not None and data is None:
+    if reading.labels is not None and data is None:
         raise ValueError("--labels names a column of --data, which was not given")
     if report is not None:
         check_free(report, force=force, formats=(".html", ".htm"))
     fitted = load(model)
     file = None
     if data is not None:
-        given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
-        file = matched(given, fitted, data)
+        file = matched(reading.read(data), fitted, data)
     picture = None if shape is None else _shape(shape, fitted.n_features_in_)
     result, line = _outcome(fitted, file, explained=True)
     if report is not None:
@@ -204,8 +189,8 @@ def _outcome(
     result = describe(model)
     if file is not None and explained:
         result |= explain(model, file.spins)
-    if file is not None and file.labels is not None:
-        result |= agreement(model, file.spins, file.labels)
+    if file is not None:
+        result |= agreement(model, file.spins, file.label_columns)
     if file is not None and file.teacher is not None:
         result |= against(model, file.teacher)
     return result, headline(result)

@@ -10,23 +10,20 @@ import typer
 
 from dualtap.cli.app import (
     FORMATS,
-    AllowExpansion,
+    READ_FORMATS,
     Force,
     Json,
-    Labels,
     Quiet,
     Seed,
-    Transpose,
-    ZeroIsMissing,
     app,
     print_outcome,
-    read,
 )
+from dualtap.cli.reading import Reading, reads_samples
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file written by `dualtap fit`.")
 ]
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {FORMATS}.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {READ_FORMATS}.")]
 Table = Annotated[
     Path, typer.Option("--output", "-o", help="Table to write: .csv, .tsv or .parquet.")
 ]
@@ -36,14 +33,12 @@ Table = Annotated[
     epilog="Examples: dualtap predict model.npz new.csv -o rows.csv · "
     "dualtap predict model.npz votes.csv --labels party -o rows.parquet"
 )
+@reads_samples
 def predict(
     model: ModelFile,
     data: DataFile,
     output: Table,
-    labels: Labels = None,
-    transpose: Transpose = False,
-    zero_is_missing: ZeroIsMissing = False,
-    allow_expansion: AllowExpansion = False,
+    reading: Reading,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -58,13 +53,13 @@ def predict(
 
     check_free(output, force=force, formats=TABLE_FORMATS)
     fitted = load(model)
-    given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
-    file = matched(given, fitted, data)
+    file = matched(reading.read(data), fitted, data)
     n_samples = file.spins.n_samples
     known = np.arange(n_samples) if file.sample_names is None else np.array(file.sample_names)
     columns = {"sample": known}
-    if file.labels is not None:
-        columns["known_label"] = file.labels
+    one = len(file.label_columns) == 1
+    for name, labels in file.label_columns.items():
+        columns["known_label" if one else f"known_{name}"] = labels
     write_table(output, columns | rows_table(fitted, file.spins), force=force)
     result = {"samples": n_samples, "file": str(output)}
     line = f"{_counted(n_samples, 'row')} written to {output}"
@@ -75,14 +70,12 @@ def predict(
     epilog="Examples: dualtap impute gaps.csv model.npz -o filled.csv · "
     "dualtap impute gaps.parquet model.npz --seed 3 -o filled.parquet"
 )
+@reads_samples
 def impute(
     data: DataFile,
     model: ModelFile,
     output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.")],
-    labels: Labels = None,
-    transpose: Transpose = False,
-    zero_is_missing: ZeroIsMissing = False,
-    allow_expansion: AllowExpansion = False,
+    reading: Reading,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -100,14 +93,14 @@ def impute(
 
     check_free(output, force=force, formats=FILE_FORMATS)
     fitted = load(model)
-    given = read(data, labels, transpose, zero_is_missing, allow_expansion=allow_expansion)
+    given = reading.read(data)
     filled = completed(given, matched(given, fitted, data), fitted, seed)
     write_samples(
         output,
         filled.spins,
         names=filled.names,
         sample_names=filled.sample_names,
-        labels=filled.labels,
+        labels=filled.label_columns,
         parameters={"model": str(model), "seed": seed},
         force=force,
     )

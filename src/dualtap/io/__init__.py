@@ -3,7 +3,7 @@
 from dualtap.io.collecting import SampleFile
 from dualtap.io.matching import matched
 from dualtap.io.models import MODEL_FORMATS, MODEL_SCHEMA, load, save
-from dualtap.io.samples import FORMATS, read_samples, write_samples
+from dualtap.io.samples import FORMATS, READ_FORMATS, read_samples, write_samples
 from dualtap.io.tables import EDGE_FORMATS, TABLE_FORMATS, write_edges, write_table
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "FORMATS",
     "MODEL_FORMATS",
     "MODEL_SCHEMA",
+    "READ_FORMATS",
     "TABLE_FORMATS",
     "SampleFile",
     "load",

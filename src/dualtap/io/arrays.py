@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, Any
+from dataclasses import replace
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,20 +47,20 @@ def read_npy(request: Request) -> SampleFile:
     >>> read_npy(Request(path)).spins.values
     array([[ 1, -1]], dtype=int8)
     """
-    if request.labels is not None:
+    if request.labels:
         raise request.error("an .npy file holds no labels; store them beside X in an .npz")
     with open_regular(request.path) as file:
         with reading(request.path):
             header = npy_header(file, os.fstat(file.fileno()).st_size)
         spins = _collected(request, header, file, seekable=True)
-    return result(request, spins, columns=None, rows=None, labels=None)
+    return result(request, spins, columns=None, rows=None, labels={})
 
 
 def read_npz(request: Request) -> SampleFile:
     """Read the array ``X``, or the only one, and what is beside it.
 
-    ``names`` and ``sample_names`` name spins and samples; ``labels`` of the request is an array
-    with one entry a sample.
+    ``names`` and ``sample_names`` name spins and samples; ``labels`` of the request are arrays
+    with one entry per sample.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def read_npz(request: Request) -> SampleFile:
     >>> from dualtap.io.collecting import Request
     >>> path = pathlib.Path(tempfile.mkdtemp(), "data.npz")
     >>> np.savez(path, X=np.array([[1, 0], [0, 0]]), y=[3, 4])
-    >>> read_npz(Request(path, labels="y")).labels.tolist()
+    >>> read_npz(Request(path, labels=("y",))).labels.tolist()
     ['3', '4']
     """
     with open_regular(request.path) as file:
@@ -103,7 +104,7 @@ def _samples_among(request: Request, held: list[str]) -> str:
         raise ValueError(f"{request.path} is a model, not samples")
     if "X" in held:
         return "X"
-    beside = {"names", "sample_names", request.labels}
+    beside = {"names", "sample_names", *request.labels}
     others = [name for name in held if name not in beside]
     if len(others) != 1:
         raise ValueError(
@@ -128,29 +129,38 @@ def _teacher(request: Request, side: Callable[[str], NDArray[Any] | None]) -> Ho
         raise request.error(f"its teacher is damaged: {error}") from None
 
 
+class Beside(NamedTuple):
+    """What is stored beside samples, as far as it is there."""
+
+    names: list[str] | None
+    sample_names: list[str] | None
+    labels: dict[str, list[str]]
+
+
 def read_beside(
     request: Request, held: list[str], side: Callable[[str], NDArray[Any] | None]
-) -> dict[str, list[str]]:
+) -> Beside:
     """Return names of spins and samples and the labels, as far as they are there."""
-    keys = {"names": "names", "sample_names": "sample_names"}
-    if request.labels is not None:
-        if request.labels not in held:
-            raise request.error(
-                f"no array is named {request.labels!r}; {nearest(request.labels, held)}"
-            )
-        keys["labels"] = request.labels
-    found = {}
-    for what, key in keys.items():
+
+    def texts(key: str, what: str) -> list[str] | None:
         array = side(key)
         if array is None:
-            continue
+            return None
         if array.ndim != 1 or array.dtype.kind not in "biufUSO":
             raise request.error(
                 f"{key!r} has shape {array.shape} and type {array.dtype}; "
-                f"{what.replace('_', ' ')} are one text or number each"
+                f"{what} are one text or number each"
             )
-        found[what] = [v.decode() if isinstance(v, bytes) else str(v) for v in array.tolist()]
-    return found
+        return [v.decode() if isinstance(v, bytes) else str(v) for v in array.tolist()]
+
+    for key in request.labels:
+        if key not in held:
+            raise request.error(f"no array is named {key!r}; {nearest(key, held)}")
+    return Beside(
+        texts("names", "names"),
+        texts("sample_names", "sample names"),
+        {key: texts(key, "labels") or [] for key in request.labels},
+    )
 
 
 def matrix_among(
@@ -180,30 +190,26 @@ def matrix_among(
 
 
 def with_beside(
-    request: Request, spins: Spins, beside: dict[str, list[str]], teacher: HopfieldModel | None
+    request: Request, spins: Spins, beside: Beside, teacher: HopfieldModel | None
 ) -> SampleFile:
     """Return samples with what was found beside them.
 
     Examples
     --------
     >>> import pathlib
-    >>> from dualtap.io.arrays import with_beside
+    >>> from dualtap.io.arrays import Beside, with_beside
     >>> from dualtap.io.collecting import Request
     >>> from dualtap.spins import as_spins
     >>> request = Request(pathlib.Path("data.npz"))
-    >>> with_beside(request, as_spins([[1, 0]]), {"names": ["a", "b"]}, None).names
+    >>> with_beside(request, as_spins([[1, 0]]), Beside(["a", "b"], None, {}), None).names
     ('a', 'b')
     """
     # The names beside an array say what they name, whichever way it lies.
     upright = request._replace(transpose=False)
     file = result(
-        upright,
-        spins,
-        columns=beside.get("names"),
-        rows=beside.get("sample_names"),
-        labels=beside.get("labels"),
+        upright, spins, columns=beside.names, rows=beside.sample_names, labels=beside.labels
     )
-    return SampleFile(file.spins, file.names, file.sample_names, file.labels, teacher)
+    return replace(file, teacher=teacher)
 
 
 def _collected(request: Request, header: NpyHeader, stream: IO[bytes], *, seekable: bool) -> Spins:

@@ -6,8 +6,8 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +24,8 @@ _LONG_TEXTS = 2**24
 MISSING = 2
 """Stands for a missing entry among -1, 0 and 1, in bytes."""
 _MISSING_TEXT = frozenset({"", "na", "nan", "none", "null", "?"})
+Words = str | Sequence[str] | None
 _LOGICAL_TEXT = {"true": 1, "false": 0}
-_NAMELESS = frozenset({"", "unnamed: 0"})
-_INDEX_NAMES = frozenset({"index", "id", "sample", "name"})
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,12 @@ class SampleFile:
         Names of the spins.
     sample_names : tuple of str or None
         Names of the samples.
-    labels : array of shape (n_samples,), text, or None
-        Something known about each sample, for evaluation. Never used to fit.
+    label_columns : dict of str to arrays of shape (n_samples,), text
+        What is known about each sample, for evaluation, by name. Never used to fit.
     teacher : HopfieldModel or None
         The model that made the samples, in files of ``dualtap sample``. Never used to fit.
+    notes : tuple of str
+        What was recognised in the file, and a reader should know.
 
     Examples
     --------
@@ -57,19 +58,117 @@ class SampleFile:
     spins: Spins
     names: tuple[str, ...] | None = None
     sample_names: tuple[str, ...] | None = None
-    labels: NDArray[np.str_] | None = None
+    label_columns: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
     teacher: HopfieldModel | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> NDArray[np.str_] | None:
+        """The first of the labels; None if there are none."""
+        return next(iter(self.label_columns.values()), None)
+
+
+class Codes(NamedTuple):
+    """Words that stand for +1 and for -1, in lower case.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import Codes
+    >>> [Codes(("1",), ("2",)).code(word) for word in ("1", "2.0", "NA")]
+    [1, 0, 2]
+    """
+
+    true: tuple[str, ...]
+    false: tuple[str, ...]
+
+    def code(self, text: str) -> int | None:
+        """Return 1, 0 or MISSING, None for other text; another number raises ValueError."""
+        word = _plain(text)
+        for spellings, code in ((self.true, 1), (self.false, 0)):
+            if word in spellings or _number(word) in map(_number, spellings):
+                return code
+        if word in _MISSING_TEXT:
+            return MISSING
+        if isinstance(_number(word), float):
+            raise ValueError(f"a third value, {text.strip()[:40]!r}")
+        return None
+
+
+def codes(true: Words, false: Words) -> Codes | None:
+    """Return the words that stand for spins, None if none are given.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import codes
+    >>> codes("yes", ["no", "never"])
+    Codes(true=('yes',), false=('no', 'never'))
+    """
+    up, down = (tuple(_plain(word) for word in listed(words)) for words in (true, false))
+    if not up and not down:
+        return None
+    if not (up and down):
+        raise ValueError("true='…' and false='…' must be given together")
+    both = set(up) & set(down)
+    if both:
+        raise ValueError(f"{sorted(both)[0]!r} cannot be both true and false")
+    return Codes(up, down)
+
+
+def listed(words: Words) -> tuple[str, ...]:
+    """Return one word, several or none as a tuple.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import listed
+    >>> listed("party"), listed(["party", "state"]), listed(None)
+    (('party',), ('party', 'state'), ())
+    """
+    if words is None:
+        return ()
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def _plain(text: str) -> str:
+    return text.strip().strip('"').strip().lower()
+
+
+def _number(word: str) -> float | str:
+    """Return a number, or the word itself if it is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return word
 
 
 class Request(NamedTuple):
     """Which file to read, and how."""
 
     path: Path
-    labels: str | None = None
+    labels: tuple[str, ...] = ()
     transpose: bool = False
     zero_is_missing: bool = False
     on_workers: bool = False
     allow_expansion: bool = False
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    codes: Codes | None = None
+
+    def code(self, word: str) -> int | None:
+        """Return -1, 0, 1 or MISSING for a word; None for text, ValueError for what is wrong."""
+        return spin_code(word) if self.codes is None else self.codes.code(word)
+
+    @property
+    def of_tables(self) -> bool:
+        """Whether something is asked for that only tables know."""
+        return bool(self.id or self.drop or self.columns or self.codes)
+
+    @property
+    def spellings(self) -> str:
+        """What values may look like, for messages."""
+        if self.codes is None:
+            return "-1/+1, 0/1 or true/false"
+        return f"{', '.join(self.codes.true)} (+1) or {', '.join(self.codes.false)} (-1)"
 
     def error(self, message: str) -> ValueError:
         """Return an error that names the file."""
@@ -140,7 +239,8 @@ def result(
     *,
     columns: Sequence[str] | None,
     rows: Sequence[str] | None,
-    labels: Iterable[Any] | None,
+    labels: Mapping[str, Iterable[Any]],
+    notes: tuple[str, ...] = (),
 ) -> SampleFile:
     """Return the contents of a table whose columns and rows have these names.
 
@@ -151,7 +251,7 @@ def result(
     >>> from dualtap.spins import as_spins
     >>> request = Request(pathlib.Path("votes.csv"), transpose=True)
     >>> spins = as_spins([[1, 0]])
-    >>> result(request, spins, columns=["Ann"], rows=["tax", "school"], labels=None).names
+    >>> result(request, spins, columns=["Ann"], rows=["tax", "school"], labels={}).names
     ('tax', 'school')
     """
     if request.transpose:
@@ -160,17 +260,23 @@ def result(
     for what, (found, needed) in names.items():
         if found is not None and len(found) != needed:
             raise request.error(f"there are {len(found)} {what} where {needed} are needed")
-    words = None if labels is None else [str(label) for label in labels]
-    if words is not None and len(words) != spins.n_samples:
-        raise request.error(f"there are {len(words)} labels of {spins.n_samples} samples")
-    for what, texts in (("names", columns), ("sample_names", rows), ("labels", words)):
-        _check_texts(request, what, texts or [])
-    told = None if words is None else np.array(words, dtype=np.str_)
+    told = {}
+    for name, values in labels.items():
+        words = [str(value) for value in values]
+        if len(words) != spins.n_samples:
+            raise request.error(
+                f"there are {len(words)} labels {name!r} of {spins.n_samples} samples"
+            )
+        _check_texts(request, "labels", words)
+        told[name] = np.array(words, dtype=np.str_)
+    for what, (found, _) in names.items():
+        _check_texts(request, what, found or [])
     return SampleFile(
         spins,
         names=None if columns is None else tuple(columns),
         sample_names=None if rows is None else tuple(rows),
-        labels=told,
+        label_columns=told,
+        notes=notes,
     )
 
 
@@ -202,7 +308,7 @@ def spin_code(text: str) -> int | None:
     >>> [spin_code(text) for text in ("1.0", " false", '"NA"', "yes")]
     [1, 0, 2, None]
     """
-    word = text.strip().strip('"').strip().lower()
+    word = _plain(text)
     if word in _MISSING_TEXT:
         return MISSING
     if word in _LOGICAL_TEXT:
@@ -220,52 +326,6 @@ def spin_code(text: str) -> int | None:
     return int(number)
 
 
-def is_index(name: str | None, *, text: bool, spins: bool) -> bool:
-    """Whether the first column of a table names its rows.
-
-    Parameters
-    ----------
-    name : str or None
-        Of the column, if the table has names.
-    text : bool
-        It holds text that is no number, in all rows looked at.
-    spins : bool
-        It holds nothing but spins and missing entries.
-
-    Examples
-    --------
-    >>> from dualtap.io.collecting import is_index
-    >>> is_index("id", text=False, spins=False), is_index("tax", text=False, spins=True)
-    (True, False)
-    """
-    if text:
-        return True
-    if name is None:
-        return False
-    name = name.strip().lower()
-    return name in _NAMELESS or (name in _INDEX_NAMES and not spins)
-
-
-def position(request: Request, names: Sequence[str] | None, what: str) -> int:
-    """Return where the labels are among the names of columns or rows.
-
-    Examples
-    --------
-    >>> import pathlib
-    >>> from dualtap.io.collecting import Request, position
-    >>> position(Request(pathlib.Path("votes.csv"), "Party"), ["tax", "party"], "column")
-    Traceback (most recent call last):
-    ...
-    ValueError: votes.csv: no column is named 'Party'; the nearest: 'party'
-    """
-    wanted = str(request.labels)
-    if names is None:
-        raise request.error(f"it does not name its {what}s, so none can be the labels {wanted!r}")
-    if wanted in names:
-        return list(names).index(wanted)
-    raise request.error(f"no {what} is named {wanted!r}; {nearest(wanted, names)}")
-
-
 def nearest(wanted: str, names: Sequence[str]) -> str:
     """Return the names that are most like the one wanted, or the first few.
 
@@ -281,50 +341,6 @@ def nearest(wanted: str, names: Sequence[str]) -> str:
         return f"the nearest: {', '.join(map(repr, near))}"
     some = ", ".join(repr(name[:40]) for name in names[:5])
     return f"there are {some}{', …' if len(names) > 5 else ''}" if some else "there are none"
-
-
-def holds_text(column: int, name: str | None, example: str) -> str:
-    """Return what to do about a column of text.
-
-    Examples
-    --------
-    >>> from dualtap.io.collecting import holds_text
-    >>> print(holds_text(2, "party", "democrat"))
-    column 'party' (3rd) holds text such as 'democrat'; pass --labels party (labels='party') to
-    keep it for evaluation
-    """
-    place = f"{column + 1}{_ordinal(column + 1)}"
-    if name is None:
-        return (
-            f"the {place} column holds text such as {example[:40]!r}; give the file a first line "
-            "of names, and pass --labels NAME (labels=NAME) to keep it for evaluation"
-        )
-    return (
-        f"column {name[:80]!r} ({place}) holds text such as {example[:40]!r}; "
-        f"pass --labels {name[:80]} (labels={name[:80]!r}) to keep it for evaluation"
-    )
-
-
-def row_holds_text(name: str, example: str) -> str:
-    """Return what to do about a row of text in a table whose rows are spins.
-
-    Examples
-    --------
-    >>> from dualtap.io.collecting import row_holds_text
-    >>> print(row_holds_text("party", "democrat"))
-    row 'party' holds text such as 'democrat'; pass --labels party (labels='party') to keep it for
-    evaluation
-    """
-    return (
-        f"row {name[:80]!r} holds text such as {example[:40]!r}; "
-        f"pass --labels {name[:80]} (labels={name[:80]!r}) to keep it for evaluation"
-    )
-
-
-def _ordinal(number: int) -> str:
-    if number % 100 in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def default_names(spins: Spins) -> list[str]:

@@ -20,12 +20,17 @@ from dualtap.io.collecting import (
     SampleFile,
     check_memory,
     default_names,
-    holds_text,
-    is_index,
-    position,
     result,
-    row_holds_text,
-    spin_code,
+)
+from dualtap.io.layout import (
+    LOOKED_AT,
+    OTHER_NUMBER,
+    Layout,
+    laid_out,
+    misfit,
+    position,
+    row_misfit,
+    word_code,
 )
 from dualtap.spins import Spins
 
@@ -48,7 +53,7 @@ def read_columns(request: Request, *, parquet: bool) -> SampleFile:
     >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.parquet")
     >>> table = pyarrow.table({"tax": [1, 0], "school": [None, 1], "party": ["a", "b"]})
     >>> pyarrow.parquet.write_table(table, path)
-    >>> file = read_columns(Request(path, labels="party"), parquet=True)
+    >>> file = read_columns(Request(path, labels=("party",)), parquet=True)
     >>> file.spins.values.tolist(), file.names, file.labels.tolist()
     ([[1, 0], [-1, 1]], ('tax', 'school'), ['a', 'b'])
     """
@@ -144,14 +149,6 @@ def _step(pa: Any, schema: Any) -> int:
     return max(1, CHUNK_BYTES // max(n_bytes, 1))
 
 
-class _Layout(NamedTuple):
-    """Which columns are what, by their places."""
-
-    rows: list[int]
-    labels: int | None
-    spins: list[int]
-
-
 class _Table:
     """A table being read: its layout is known from the first batch, its rows then add up."""
 
@@ -160,9 +157,9 @@ class _Table:
         self._names = list(source.schema.names)
         self._metadata = (source.schema.metadata or {}).get(b"pandas")
         self._collector = Collector(request, source.n_rows)
-        self._layout: _Layout | None = None
+        self._layout: Layout | None = None
         self._rows: list[str] = []
-        self._labels: list[str] | None = None
+        self._labels: dict[str, list[str]] = {}
 
     def add(self, batch: Any) -> None:
         """Take in some rows."""
@@ -173,57 +170,58 @@ class _Table:
         if layout.rows:
             parts = [_texts(batch.column(k)) for k in layout.rows]
             rows = [" ".join(words) for words in zip(*parts, strict=True)]
-            if request.transpose and request.labels in rows:
-                row = rows.index(request.labels)
-                self._labels = [_texts(batch.column(k).slice(row, 1))[0] for k in layout.spins]
-                kept = [k for k in range(batch.num_rows) if k != row]
-                batch = batch.take(self._pa.array(kept, type=self._pa.int64()))
-                del rows[row]
+            for name in request.labels if request.transpose else ():
+                if name in rows:
+                    row = rows.index(name)
+                    here = [batch.column(k).slice(row, 1) for k in layout.spins]
+                    self._labels[name] = [_texts(value)[0] for value in here]
+                    kept = [k for k in range(batch.num_rows) if k != row]
+                    batch = batch.take(self._pa.array(kept, type=self._pa.int64()))
+                    del rows[row]
             self._rows += rows
-        if layout.labels is not None:
-            self._labels = (self._labels or []) + _texts(batch.column(layout.labels))
+        for k in layout.labels:
+            self._labels.setdefault(self._names[k], []).extend(_texts(batch.column(k)))
         if batch.num_rows and layout.spins:
             columns = [self._numbers(batch.column(k), k, rows) for k in layout.spins]
-            self._collector.add(np.column_stack(columns))
+            try:
+                self._collector.add(np.column_stack(columns))
+            except ValueError:
+                self._explain(batch, layout)
+                raise
+
+    def _explain(self, batch: Any, layout: Layout) -> None:
+        """Raise if a whole column is something else than spins, and say what to do about it."""
+        for k in () if self._request.transpose else layout.spins:
+            words = _texts(batch.column(k))
+            if OTHER_NUMBER in {word_code(self._request, word) for word in set(words)}:
+                told = misfit(self._request, k, self._names[k], words)
+                if told is not None:
+                    raise self._request.error(told)
 
     def finish(self) -> SampleFile:
         """Return what was read."""
         layout, request = self._layout, self._request
         if layout is None:
             raise request.error("it is empty: there is no row of values")
-        if request.transpose and request.labels is not None and self._labels is None:
-            position(request, self._rows if layout.rows else None, "row")
+        for name in request.labels:
+            if name not in self._labels:  # transposed
+                position(request, self._rows if layout.rows else None, name, "row")
         return result(
             request,
             self._collector.finish(),
             columns=[self._names[k] for k in layout.spins],
             rows=self._rows if layout.rows else None,
-            labels=self._labels,
+            labels={name: self._labels[name] for name in request.labels},
+            notes=layout.notes,
         )
 
-    def _first_look(self, batch: Any) -> _Layout:
-        names, request = self._names, self._request
-        labels = None
-        if request.labels is not None and not request.transpose:
-            labels = position(request, names, "column")
-        index = [k for k in _pandas_index(self._metadata, names) if k != labels]
-        if not index and labels != 0 and len(names) > 1:
-            codes = self._codes(batch.column(0))
-            text = {None} <= codes <= {None, MISSING}
-            if is_index(names[0], text=text, spins=codes <= {-1, 0, 1, MISSING}):
-                index = [0]
-        others = [*index, labels]
-        return _Layout(index, labels, [k for k in range(len(names)) if k not in others])
-
-    def _codes(self, column: Any) -> set[int | float | None]:
-        """Return the spins that a column holds, None for text, infinity for anything else."""
-        codes: set[int | float | None] = set()
-        for value in _spellings(column)[0]:
-            try:
-                codes.add(MISSING if value is None else spin_code(str(value)))
-            except ValueError:
-                codes.add(float("inf"))
-        return codes
+    def _first_look(self, batch: Any) -> Layout:
+        names = self._names
+        index = _pandas_index(self._metadata, names)
+        if self._pa.types.is_nested(batch.column(0).type):
+            raise self._not_numbers(0, batch.column(0).type)
+        first = _texts(batch.column(0).slice(0, LOOKED_AT))
+        return laid_out(self._request, names, len(names), first, index)
 
     def _numbers(self, column: Any, k: int, rows: list[str]) -> NDArray[Any]:
         """Return a column of rows with these names as numbers, NaN where one is missing."""
@@ -242,31 +240,42 @@ class _Table:
         elif types.is_decimal(kind):
             column = column.cast(self._pa.float64())
         elif not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
-            raise self._request.error(
-                f"column {self._names[k][:80]!r} holds values of type {kind}; "
-                "spins are numbers or booleans"
-            )
+            raise self._not_numbers(k, kind)
+        if self._request.codes is not None:
+            return self._spelled(column.cast(self._pa.string()), k, rows)
         numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return numbers
+
+    def _not_numbers(self, k: int, kind: Any) -> ValueError:
+        name = self._names[k][:80]
+        return self._request.error(
+            f"column {name!r} holds values of type {kind}; spins are numbers or booleans"
+        )
 
     def _spelled(self, column: Any, k: int, rows: list[str]) -> NDArray[np.float32]:
         """Return a column of texts that spell spins as numbers."""
         words, places = _spellings(column)
         numbers = []
         for place, word in enumerate(words):
+            code, wrong = None, repr((word or "")[:40])
             try:
-                code = MISSING if word is None else spin_code(word)
+                code = MISSING if word is None else self._request.code(word)
             except ValueError as error:
-                name = self._names[k][:80]
-                raise self._request.error(f"column {name!r} holds {error}") from None
-            if code is None and self._request.transpose and rows:
-                row = rows[int(np.argmax(places == place))]
-                raise self._request.error(row_holds_text(row, word))
+                wrong = str(error)
             if code is None:
-                raise self._request.error(holds_text(k, self._names[k], word))
+                row = rows[int(np.argmax(places == place))] if rows else None
+                raise self._request.error(self._said_of(column, k, row, word, wrong))
             numbers.append(np.nan if code == MISSING else code)
         spelled: NDArray[np.float32] = np.array(numbers, dtype=np.float32)[places]
         return spelled
+
+    def _said_of(self, column: Any, k: int, row: str | None, word: str, wrong: str) -> str:
+        """Return what is wrong with a word in a column and in a row of that name."""
+        if self._request.transpose and row is not None:
+            return row_misfit(row, word)
+        told = misfit(self._request, k, self._names[k], _texts(column))
+        name, spellings = self._names[k][:80], self._request.spellings
+        return told or f"column {name!r} holds {wrong}; spins are {spellings}"
 
 
 def _texts(column: Any) -> list[str]:

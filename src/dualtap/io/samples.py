@@ -1,14 +1,9 @@
-"""Samples in files of every format, streamed into packed spins.
-
-``read_samples(path, *, labels=None, transpose=False, zero_is_missing=False) -> SampleFile`` with
-``SampleFile(spins, names, sample_names, labels, teacher)``, and ``write_samples(path, X, *,
-names=None, sample_names=None, labels=None, teacher=None, parameters=None, force=False)``.
-"""
+"""Samples in files of every format, streamed into packed spins."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,8 +13,10 @@ from numpy.typing import NDArray
 from dualtap._files import atomic_folder, atomic_write, known_suffix
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
-from dualtap.io.collecting import Request, SampleFile
+from dualtap.io.cells import read_h5ad
+from dualtap.io.collecting import Request, SampleFile, Words, codes, listed
 from dualtap.io.columnar import read_columns, write_columns
+from dualtap.io.genotypes import read_bed
 from dualtap.io.hdf5 import read_h5, write_h5
 from dualtap.io.models import provenance
 from dualtap.io.text import read_text, write_text
@@ -30,35 +27,51 @@ FORMATS = (
     *(".npz", ".npy", ".csv", ".tsv", ".csv.gz", ".tsv.gz"),
     *(".parquet", ".h5", ".hdf5", ".arrow", ".feather", ".zarr"),
 )
+"""What samples are written as."""
+READ_FORMATS = (*FORMATS, ".bed", ".h5ad")
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".arrow", ".feather")
 LABELS_NAME = "label"
-"""The column or array in which labels are written."""
+"""The column or array in which labels are written that have no name."""
+Labels = Mapping[str, Sequence[Any] | NDArray[Any]] | Sequence[Any] | NDArray[Any] | None
 
 
 def read_samples(
     path: str | Path,
     *,
-    labels: str | None = None,
+    labels: Words = None,
     transpose: bool = False,
     zero_is_missing: bool = False,
     on_workers: bool = False,
     allow_expansion: bool = False,
+    id: str | None = None,
+    drop: Words = None,
+    columns: Words = None,
+    true: Words = None,
+    false: Words = None,
 ) -> SampleFile:
     r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
 
     An ``.npz``, an HDF5 file or a Zarr store holds one matrix, or the samples under the name
     ``X``; ``names`` and ``sample_names`` beside it are read too. In tables (text, Parquet, Arrow) a
-    first line that is not made of values is a line of names, and a first column of text, without a
-    name, or called index, id, sample or name and not made of spins, names the rows. In text, empty
-    fields, NA, NaN, None, null and ``?`` are missing entries.
+    first line that is not made of values is a line of names, and a first column of text, of whole
+    numbers that are all different, without a name, or called index, id, sample or name and not made
+    of spins, names the rows. In text, empty fields, NA, NaN, None, null and ``?`` are missing
+    entries.
+
+    Of a PLINK ``.bed``, a spin is +1 where a person carries at least one copy of the allele A1
+    (column 5 of the ``.bim`` file, usually the minor one), and is called after variant and allele,
+    ``rs123_A``. Of an ``.h5ad``, a spin is +1 where the value of ``X`` is above 0: a gene was
+    detected in a cell. If ``X`` holds negative numbers, and is scaled, ``raw.X`` is taken.
 
     Parameters
     ----------
     path : str or Path
         Ends in ``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``, ``.parquet``,
-        ``.h5``, ``.hdf5``, ``.arrow``, ``.feather`` or ``.zarr``.
-    labels : str, optional
-        A column (with ``transpose``, a row) of a table, or an array with one entry a sample, that
-        is kept as text for evaluation and never fitted.
+        ``.h5``, ``.hdf5``, ``.arrow``, ``.feather``, ``.zarr``, ``.bed`` or ``.h5ad``.
+    labels : str or sequence of str, optional
+        Columns (with ``transpose``, rows) of a table, or arrays with one entry per sample, that are
+        kept as text for evaluation and never fitted. Of a ``.bed``: fid, father, mother, sex or
+        pheno; of an ``.h5ad``: columns of ``obs``.
     transpose : bool
         Rows of the file are spins, and its columns samples.
     zero_is_missing : bool
@@ -67,6 +80,14 @@ def read_samples(
         Samples of a Zarr store are read by the workers of the present Dask client and stay there.
     allow_expansion : bool
         Read a file also if it unpacks to more than 256 MB and 200 times its size.
+    id : str, optional
+        The column of a table that names its rows.
+    drop, columns : str or sequence of str, optional
+        Columns of a table to leave out, or the only ones to take for spins.
+    true, false : str or sequence of str, optional
+        What stands for +1 and for -1 in a table, as in ``true="yes", false="no"`` or
+        ``true="1", false="2"``, in lower or upper case. Only these, and missing ones, are then
+        allowed.
 
     Returns
     -------
@@ -88,8 +109,23 @@ def read_samples(
     ([[1, -1], [0, 1]], ('tax', 'school'))
     """
     path = Path(path)
-    suffix = known_suffix(path, FORMATS)
-    request = Request(path, labels, transpose, zero_is_missing, on_workers, allow_expansion)
+    suffix = known_suffix(path, READ_FORMATS)
+    request = Request(
+        path,
+        listed(labels),
+        transpose,
+        zero_is_missing,
+        on_workers,
+        allow_expansion,
+        id,
+        listed(drop),
+        listed(columns),
+        codes(true, false),
+    )
+    if request.of_tables and suffix not in TABLES:
+        raise request.error(
+            f"id, drop, columns, true and false are for tables: {', '.join(TABLES)}"
+        )
     if on_workers and (suffix != ".zarr" or transpose):
         raise request.error(
             "workers read Zarr stores (.zarr), each its own chunks of samples as they are; write "
@@ -103,6 +139,10 @@ def read_samples(
         return read_h5(request)
     if suffix == ".zarr":
         return read_zarr(request)
+    if suffix == ".bed":
+        return read_bed(request)
+    if suffix == ".h5ad":
+        return read_h5ad(request)
     if suffix in (".parquet", ".arrow", ".feather"):
         return read_columns(request, parquet=suffix == ".parquet")
     return read_text(request, _delimiter(suffix))
@@ -118,7 +158,7 @@ def write_samples(
     *,
     names: Sequence[str] | None = None,
     sample_names: Sequence[str] | None = None,
-    labels: Sequence[Any] | NDArray[Any] | None = None,
+    labels: Labels = None,
     teacher: HopfieldModel | None = None,
     parameters: dict[str, Any] | None = None,
     force: bool = False,
@@ -134,8 +174,9 @@ def write_samples(
     names, sample_names : sequence of str, optional
         Of spins and of samples. Tables with labels or names of samples need names of spins as
         well: spin0, spin1, … if none are given.
-    labels : sequence, optional
-        One text or number a sample, in a column or array called ``label``.
+    labels : sequence, or dict of sequences, optional
+        One text or number per sample, in a column or array called ``label``, or in several with
+        the names of the dict.
     teacher : HopfieldModel, optional
     parameters : dict, optional
         Anything JSON can hold, kept beside the samples.
@@ -155,6 +196,8 @@ def write_samples(
     path = Path(path)
     suffix = known_suffix(path, FORMATS)
     spins = as_spins(X)
+    if not isinstance(labels, Mapping):
+        labels = {} if labels is None else {LABELS_NAME: labels}
     beside = _beside(spins, names, sample_names, labels)
     if suffix == ".zarr":
         with atomic_folder(path, force=force) as folder:
@@ -175,14 +218,17 @@ def _beside(
     spins: Spins,
     names: Sequence[str] | None,
     sample_names: Sequence[str] | None,
-    labels: Sequence[Any] | NDArray[Any] | None,
+    labels: Mapping[str, Sequence[Any] | NDArray[Any]],
 ) -> dict[str, NDArray[np.str_]]:
     """Return the texts that go with samples, checked."""
-    given = {
+    given: dict[str, tuple[Sequence[Any] | NDArray[Any] | None, int]] = {
         "names": (names, spins.n_spins),
         "sample_names": (sample_names, spins.n_samples),
-        LABELS_NAME: (labels, spins.n_samples),
     }
+    taken = {*given, "X", "provenance"} & set(labels)
+    if taken:
+        raise ValueError(f"labels cannot be called {sorted(taken)[0]!r}")
+    given |= {name: (values, spins.n_samples) for name, values in labels.items()}
     texts = {}
     for what, (values, needed) in given.items():
         if values is None:
@@ -191,6 +237,9 @@ def _beside(
             raise ValueError(f"there are {len(values)} {what} where {needed} are needed")
         texts[what] = np.array([str(value) for value in values], dtype=np.str_)
     return texts
+
+
+_NAMES = ("names", "sample_names")
 
 
 def _made_by(teacher: HopfieldModel | None, parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
@@ -211,8 +260,8 @@ def _write_table(
     file: IO[bytes], suffix: str, spins: Spins, beside: dict[str, NDArray[np.str_]]
 ) -> None:
     side = [("", beside["sample_names"].tolist())] if "sample_names" in beside else []
-    if LABELS_NAME in beside:
-        side.append((LABELS_NAME, beside[LABELS_NAME].tolist()))
+    others = {name: texts for name, texts in beside.items() if name not in _NAMES}
+    side += [(name, texts.tolist()) for name, texts in others.items()]
     names = beside["names"].tolist() if "names" in beside else None
     if suffix in (".parquet", ".arrow", ".feather"):
         write_columns(file, spins, names=names, side=side, parquet=suffix == ".parquet")

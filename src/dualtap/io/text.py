@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 from collections.abc import Sequence
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +19,21 @@ from dualtap.io.collecting import (
     Request,
     SampleFile,
     default_names,
-    holds_text,
-    is_index,
-    position,
     result,
-    row_holds_text,
-    spin_code,
+)
+from dualtap.io.layout import (
+    LOOKED_AT,
+    OTHER_NUMBER,
+    Layout,
+    laid_out,
+    misfit,
+    position,
+    row_misfit,
+    word_code,
 )
 from dualtap.io.lines import Block, Lines, blocks
 from dualtap.io.spellings import UNKNOWN, spelled_codes
 from dualtap.spins import Spins
-
-_LOOKED_AT = 1000  # rows, to tell names from spins
 
 
 def read_text(request: Request, delimiter: str) -> SampleFile:
@@ -49,7 +52,7 @@ def read_text(request: Request, delimiter: str) -> SampleFile:
     >>> from dualtap.io.text import read_text
     >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.csv")
     >>> _ = path.write_text(",tax,school,party\nAnn,1,0,green\nBob,,1,blue\n")
-    >>> file = read_text(Request(path, labels="party"), ",")
+    >>> file = read_text(Request(path, labels=("party",)), ",")
     >>> file.spins.values.tolist(), file.names, file.sample_names, file.labels.tolist()
     ([[1, -1], [0, 1]], ('tax', 'school'), ('Ann', 'Bob'), ['green', 'blue'])
     """
@@ -64,36 +67,22 @@ def read_text(request: Request, delimiter: str) -> SampleFile:
     return table.finish()
 
 
-class _Layout(NamedTuple):
-    """Which columns are what."""
-
-    n_columns: int
-    names: list[str] | None
-    has_index: bool
-    labels: int | None
-
-    @property
-    def spins(self) -> NDArray[np.int64]:
-        columns = np.arange(self.n_columns)
-        others = ([0] if self.has_index else []) + ([] if self.labels is None else [self.labels])
-        return np.delete(columns, others)
-
-
 class _Table:
     """A table being read: its layout is known from the first block, its rows then add up."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._collector = Collector(request)
-        self._layout: _Layout | None = None
+        self._layout: Layout | None = None
+        self._n_columns = 0
         self._rows: list[str] = []
-        self._labels: list[str] | None = None
+        self._labels: dict[str, list[str]] = {}
 
     def add(self, block: Block) -> None:
         """Take in some lines."""
         layout = self._layout
-        if layout is not None and not layout.has_index and layout.labels is None:
-            values = block.digits(layout.n_columns)
+        if layout is not None and self._all_spins(layout):
+            values = block.digits(self._n_columns)
             if values is not None:
                 self._collector.add(values)
                 return
@@ -101,30 +90,35 @@ class _Table:
         if not len(lines.counts) and layout is not None:
             return
         if layout is None:
-            layout, lines = _first_look(self._request, lines)
+            layout, self._n_columns, lines = _first_look(self._request, lines)
             self._layout = layout
         self._add_rows(lines, layout)
 
-    def _add_rows(self, lines: Lines, layout: _Layout) -> None:
-        ragged = lines.counts != layout.n_columns
+    def _all_spins(self, layout: Layout) -> bool:
+        """Whether columns are nothing but spins, in their order and written as such."""
+        return layout.spins == list(range(self._n_columns)) and self._request.codes is None
+
+    def _add_rows(self, lines: Lines, layout: Layout) -> None:
+        ragged = lines.counts != self._n_columns
         if ragged.any():
             row = int(np.argmax(ragged))
             line = lines.line_number(int(lines.counts[:row].sum()))
             raise lines.request.error(
-                f"line {line} has {lines.counts[row]} fields, and {layout.n_columns} columns are "
+                f"line {line} has {lines.counts[row]} fields, and {self._n_columns} columns are "
                 "expected from the first lines"
             )
-        fields = np.arange(len(lines.starts)).reshape(-1, layout.n_columns)
-        if layout.has_index:
-            rows = lines.words(fields[:, 0])
-            if self._request.transpose and self._request.labels in rows:
-                row = rows.index(self._request.labels)
-                self._labels = lines.words(fields[row, 1:])
-                fields, rows = np.delete(fields, row, axis=0), rows[:row] + rows[row + 1 :]
+        fields = np.arange(len(lines.starts)).reshape(-1, self._n_columns)
+        if layout.rows:
+            rows = lines.words(fields[:, layout.rows[0]])
+            for name in self._request.labels if self._request.transpose else ():
+                if name in rows:
+                    row = rows.index(name)
+                    self._labels[name] = lines.words(fields[row, layout.spins])
+                    fields, rows = np.delete(fields, row, axis=0), rows[:row] + rows[row + 1 :]
             self._rows += rows
-        if layout.labels is not None:
-            self._labels = self._labels or []
-            self._labels += lines.words(fields[:, layout.labels])
+        for k in layout.labels:
+            name = "" if layout.names is None else layout.names[k]
+            self._labels.setdefault(name, []).extend(lines.words(fields[:, k]))
         if len(fields):
             self._collector.add(_values(lines, fields, layout))
 
@@ -133,76 +127,55 @@ class _Table:
         layout, request = self._layout, self._request
         if layout is None:
             raise request.error("it is empty")
-        if request.transpose and request.labels is not None and self._labels is None:
-            position(request, self._rows if layout.has_index else None, "row")
+        for name in request.labels:
+            if name not in self._labels:  # transposed
+                position(request, self._rows if layout.rows else None, name, "row")
         return result(
             request,
             self._collector.finish(),
             columns=None if layout.names is None else [layout.names[k] for k in layout.spins],
-            rows=self._rows if layout.has_index else None,
-            labels=self._labels,
+            rows=self._rows if layout.rows else None,
+            labels={name: self._labels[name] for name in request.labels},
+            notes=layout.notes,
         )
 
 
-def _first_look(request: Request, lines: Lines) -> tuple[_Layout, Lines]:
-    """Return the layout of a table, and its first lines without that of the names."""
+def _first_look(request: Request, lines: Lines) -> tuple[Layout, int, Lines]:
+    """Return the layout of a table, its width, and its first lines without that of the names."""
     if not len(lines.counts):
         raise request.error("it is empty, or begins with too many empty lines")
     names = lines.first()
     below = lines.word(len(names)) if len(lines.counts) > 1 else None
-    has_names = _is_header(names, below)
+    has_names = _is_header(request, names, below)
     if has_names:
         lines = lines.without_first()
         if below is None:
             raise request.error("there is a line of names, and no line of values")
-    column = _first_column(lines)
-    if has_names and lines.counts[0] == len(names) + 1 and {None, UNKNOWN} & set(column):
+    first_fields = np.cumsum(lines.counts[:LOOKED_AT]) - lines.counts[:LOOKED_AT]
+    first = lines.words(first_fields)
+    codes = {word_code(request, word) for word in first}
+    if has_names and lines.counts[0] == len(names) + 1 and {None, OTHER_NUMBER} & codes:
         names = ["", *names]  # as R writes it: the names of rows have no name
-    labels = None
-    if request.labels is not None and not request.transpose:
-        labels = position(request, names if has_names else None, "column")
-    has_index = (
-        labels != 0
-        and len(names) > 1
-        and is_index(
-            names[0] if has_names else None,
-            text=None in column and set(column) <= {None, MISSING},
-            spins=not {None, UNKNOWN} & set(column),
-        )
-    )
-    layout = _Layout(len(names), names if has_names else None, has_index, labels)
+    layout = laid_out(request, names if has_names else None, len(names), first)
     if len(layout.spins) < 2 and not request.transpose:
         raise request.error(
             f"its first lines have {len(layout.spins)} column of spins, where at least two are "
             "needed; fields are separated by commas in .csv, by tabs in .tsv"
         )
-    return layout, lines
+    return layout, len(names), lines
 
 
-def _first_column(lines: Lines) -> list[int | None]:
-    """Return what the first fields of some lines stand for."""
-    first_fields = np.cumsum(lines.counts[:_LOOKED_AT]) - lines.counts[:_LOOKED_AT]
-    return [_code(word) for word in lines.words(first_fields)]
-
-
-def _code(word: str) -> int | None:
-    """Return what a word stands for, UNKNOWN being any other number."""
-    try:
-        return spin_code(word)
-    except ValueError:
-        return UNKNOWN
-
-
-def _is_header(words: list[str], below: str | None) -> bool:
+def _is_header(request: Request, words: list[str], below: str | None) -> bool:
     """Whether the first line names columns: it holds text, or counts them.
 
     Text in its first field only may be the name of a row; then the field ``below`` is text as well.
     Above names of rows there may be nothing.
     """
-    row_is_named = below is not None and _code(below) is None
-    if any(_code(word) is None for word in set(words[1:])) or (not words[0] and row_is_named):
+    row_is_named = below is not None and word_code(request, below) is None
+    text = any(word_code(request, word) is None for word in set(words[1:]))
+    if text or (not words[0] and row_is_named):
         return True
-    if _code(words[0]) is None:
+    if word_code(request, words[0]) is None:
         return not row_is_named or _counts(words[1:])
     return _counts(words) or _counts(words[1:])
 
@@ -214,14 +187,14 @@ def _counts(words: list[str]) -> bool:
     return words == [str(int(words[0]) + k) for k in range(len(words))]
 
 
-def _values(lines: Lines, fields: NDArray[np.int64], layout: _Layout) -> NDArray[Any]:
+def _values(lines: Lines, fields: NDArray[np.int64], layout: Layout) -> NDArray[Any]:
     """Return the spins of some lines as numbers, NaN where one is missing."""
-    if layout.has_index or layout.labels is not None:
+    if layout.spins != list(range(fields.shape[1])):
         fields = fields[:, layout.spins]
     starts, ends = lines.starts, lines.ends
-    if fields.size < len(starts):
+    if fields.size < len(starts) or lines.request.columns:
         starts, ends = starts[fields.ravel()], ends[fields.ravel()]
-    codes = spelled_codes(lines.data, starts, ends)
+    codes = spelled_codes(lines.request, lines.data, starts, ends)
     wrong = np.flatnonzero(codes == UNKNOWN)
     if wrong.size:
         raise _error(lines, fields, int(wrong[0]), layout)
@@ -230,30 +203,29 @@ def _values(lines: Lines, fields: NDArray[np.int64], layout: _Layout) -> NDArray
     return np.where(missing, np.float32(np.nan), codes) if missing.any() else codes
 
 
-def _error(lines: Lines, fields: NDArray[np.int64], place: int, layout: _Layout) -> ValueError:
+def _error(lines: Lines, fields: NDArray[np.int64], place: int, layout: Layout) -> ValueError:
     """Return what is wrong with a field."""
     row, k = divmod(place, fields.shape[1])
-    column = int(layout.spins[k])
-    word = lines.word(int(fields[row, k]))
+    word, request = lines.word(int(fields[row, k])), lines.request
+    wrong = repr(word[:40])
+    try:
+        request.code(word)
+    except ValueError as error:
+        wrong = str(error)
+    column = layout.spins[k]
     name = None if layout.names is None else layout.names[column]
+    if request.transpose and layout.rows:
+        others = {word_code(request, other) for other in lines.words(fields[row])}
+        if others <= {None, MISSING}:
+            first = int(fields[row, 0]) - layout.spins[0] + layout.rows[0]
+            return request.error(row_misfit(lines.word(first), word))
+    elif told := misfit(request, column, name, lines.words(fields[:, k])):
+        return request.error(told)
     where = f"line {lines.line_number(int(fields[row, k]))}, column {column + 1}"
     where += "" if name is None else f" ({name[:80]!r})"
-    try:
-        spin_code(word)
-    except ValueError as error:
-        return lines.request.error(
-            f"{where} holds {error}; spins are -1/+1, 0/1 or true/false, and a missing one is "
-            "empty, NA, NaN, None, null or ?"
-        )
-    if lines.request.transpose and layout.has_index:
-        if all(_code(other) in (None, MISSING) for other in lines.words(fields[row])):
-            name = lines.word(int(fields[row, k]) - column)
-            return lines.request.error(row_holds_text(name, word))
-    elif all(_code(other) in (None, MISSING) for other in lines.words(fields[:, k])):
-        return lines.request.error(holds_text(column, name, word))
-    return lines.request.error(
-        f"{where} holds {word[:40]!r}, which is not a spin: those are -1/+1, 0/1 or true/false, "
-        "and a missing one is empty, NA, NaN, None, null or ?"
+    return request.error(
+        f"{where} holds {wrong}; spins are {request.spellings}, and a missing one is empty, NA, "
+        "NaN, None, null or ?"
     )
 
 
