@@ -44,7 +44,7 @@ def test_example_draws_a_figure(script, tmp_path, monkeypatch, capfd):
 
 def test_there_are_five_of_them():
     names = {path.stem.removeprefix("plot_") for path in SCRIPTS}
-    assert names == {"votes", "digits", "mnist", "cells", "physics"}
+    assert names == {"questionnaire", "digits", "mnist", "cells", "physics"}
 
 
 def _by_enumeration(log_weight, X):

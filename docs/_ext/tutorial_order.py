@@ -1,8 +1,8 @@
-"""The order of the tutorials: from a table of votes to the physics behind it all."""
+"""The order of the tutorials: from a questionnaire to the physics behind it all."""
 
 from __future__ import annotations
 
-ORDER = ("votes", "digits", "mnist", "cells", "physics")
+ORDER = ("questionnaire", "digits", "mnist", "cells", "physics")
 
 
 class TutorialOrder:

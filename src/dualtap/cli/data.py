@@ -109,7 +109,7 @@ def sample(
 
 @app.command(
     epilog="Examples: dualtap dataset · dualtap dataset digits -o digits.npz · "
-    "dualtap dataset votes -o votes.csv"
+    "dualtap dataset questionnaire -o answers.csv"
 )
 def dataset(
     name: Annotated[
@@ -124,7 +124,7 @@ def dataset(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a data set to a file: digits, cells, votes, or samples of a teacher in some phase."""
+    """Write a data set to a file: digits, cells, a questionnaire, votes, or samples of a teacher."""
     from dualtap import datasets
     from dualtap._files import check_free
     from dualtap.hopfield import HopfieldModel

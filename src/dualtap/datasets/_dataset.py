@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,3 +67,16 @@ class Dataset:
 def signs_of(on: NDArray[np.bool_]) -> NDArray[np.int8]:
     """Return +1 where a spin is on, -1 elsewhere."""
     return np.where(on, np.int8(1), np.int8(-1))
+
+
+def package_folder(package: str, what: str) -> Path:
+    """Return where a package is installed, without importing it: that may take seconds."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise missing_package(what, package)
+    return Path(found.submodule_search_locations[0])
+
+
+def missing_package(what: str, package: str) -> ImportError:
+    """Return the error to raise if data need a package that is not installed."""
+    return ImportError(f"{what} needs {package}; install it with: pip install 'dualtap[datasets]'")

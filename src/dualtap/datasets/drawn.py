@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,15 +13,14 @@ from dualtap.datasets._dataset import Dataset, Mixture, signs_of
 from dualtap.hopfield import HopfieldModel
 
 
-def load_mixture(name: str = "votes", random_state: RandomState = 0) -> Dataset:
-    """Return samples of a Bernoulli mixture, drawn; no data set of anybody.
+def load_mixture(random_state: RandomState = 0) -> Dataset:
+    """Return samples of a Bernoulli mixture, drawn: six groups, spins independent in each.
+
+    600 samples of 200 spins, the largest group six times the smallest; a bit differs from the
+    centre of its group in 15 of 100 cases.
 
     Parameters
     ----------
-    name : {"votes", "groups"}
-        "votes": 435 members of two parties, 16 named votes, +1 for yes, some absent. "groups":
-        600 samples of 200 spins in six groups of uneven size, whose bits are wrong in 15 of 100
-        cases.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -33,13 +31,23 @@ def load_mixture(name: str = "votes", random_state: RandomState = 0) -> Dataset:
     Examples
     --------
     >>> from dualtap.datasets import load_mixture
-    >>> votes = load_mixture("votes")
-    >>> votes.target_names, votes.names[:3]
-    (('Government', 'Opposition'), ('school meals', 'road tax', 'rent control'))
+    >>> load_mixture()
+    Dataset(600 samples of 200 spins, 6 labels)
     """
-    if name not in MIXTURES:
-        raise ValueError(f"no mixture {name!r}; there are: {', '.join(MIXTURES)}")
-    return MIXTURES[name](as_generator(random_state))
+    rng = as_generator(random_state)
+    weights = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
+    centres = (2 * rng.integers(0, 2, size=(6, 200)) - 1).astype(np.float64)
+    mixture = Mixture(weights, 0.7 * centres)
+    y = rng.choice(6, 600, p=weights)
+    return Dataset(
+        X=signs_of(2 * rng.random((600, 200)) - 1 < mixture.means[y]),
+        names=tuple(f"s{i}" for i in range(200)),
+        description="600 samples of 200 spins in six groups, the largest six times the smallest; "
+        "a bit differs from the centre of its group in 15 of 100 cases. Synthetic.",
+        y=y,
+        target_names=tuple(f"group {k}" for k in range(6)),
+        teacher=mixture,
+    )
 
 
 def load_hopfield(name: str = "retrieval", random_state: RandomState = 0) -> Dataset:
@@ -137,75 +145,6 @@ def _drawn(what: _Teacher, rng: np.random.Generator) -> Dataset:
         return data
     kinds = tuple(f"pattern {k}" for k in range(what.n_patterns))
     return replace(data, y=np.arange(what.n_samples) % what.n_patterns, target_names=kinds)
-
-
-# P(yes) in the government and in the opposition; the last three divide nobody, or everybody.
-_VOTES = {
-    "school meals": (0.94, 0.12),
-    "road tax": (0.90, 0.08),
-    "rent control": (0.88, 0.20),
-    "border fees": (0.07, 0.90),
-    "coal subsidy": (0.15, 0.86),
-    "national park": (0.92, 0.30),
-    "army budget": (0.25, 0.95),
-    "public radio": (0.96, 0.15),
-    "payroll cut": (0.05, 0.80),
-    "night trains": (0.85, 0.25),
-    "private clinics": (0.10, 0.93),
-    "minimum wage": (0.97, 0.22),
-    "tax amnesty": (0.12, 0.75),
-    "flood relief": (0.96, 0.94),
-    "summer time": (0.52, 0.48),
-    "new parliament": (0.35, 0.40),
-}
-
-
-def _votes(rng: np.random.Generator) -> Dataset:
-    weights = np.array([0.6, 0.4])
-    yes = np.array(list(_VOTES.values()), dtype=np.float64).T
-    data = _mixture(Mixture(weights, 2 * yes - 1), 435, rng)
-    # Most members hardly ever miss a vote, a few miss many.
-    absence = rng.beta(0.5, 9.5, size=(len(data.X), 1))
-    return replace(
-        data,
-        X=_with_missing(data.X, rng.random(data.X.shape) < absence),
-        names=tuple(_VOTES),
-        target_names=("Government", "Opposition"),
-        description="435 members of an invented parliament of two parties, 16 invented votes, +1 "
-        "for yes, missing where a member was absent (one vote in twenty). Synthetic: a mixture of "
-        "two parties in which members vote independently.",
-    )
-
-
-def _groups(rng: np.random.Generator) -> Dataset:
-    weights = np.array([0.3, 0.25, 0.2, 0.12, 0.08, 0.05])
-    centres = (2 * rng.integers(0, 2, size=(6, 200)) - 1).astype(np.float64)
-    data = _mixture(Mixture(weights, 0.7 * centres), 600, rng)
-    return replace(
-        data,
-        description="600 samples of 200 spins in six groups, the largest six times the smallest; "
-        "a bit differs from the centre of its group in 15 of 100 cases. Synthetic.",
-    )
-
-
-def _mixture(mixture: Mixture, n_samples: int, rng: np.random.Generator) -> Dataset:
-    """Draw samples of a mixture; the caller says what they are."""
-    n_groups, n_spins = mixture.means.shape
-    y = rng.choice(n_groups, n_samples, p=mixture.weights)
-    return Dataset(
-        X=signs_of(2 * rng.random((n_samples, n_spins)) - 1 < mixture.means[y]),
-        names=tuple(f"s{i}" for i in range(n_spins)),
-        description="",
-        y=y,
-        target_names=tuple(f"group {k}" for k in range(n_groups)),
-        teacher=mixture,
-    )
-
-
-MIXTURES: dict[str, Callable[[np.random.Generator], Dataset]] = {
-    "votes": _votes,
-    "groups": _groups,
-}
 
 
 def _with_missing(X: NDArray[np.int8], missing: NDArray[np.bool_]) -> NDArray[np.float32]:

