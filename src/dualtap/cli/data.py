@@ -124,7 +124,7 @@ def dataset(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a data set to a file: digits, cells, a questionnaire, votes, or samples of a teacher."""
+    """Write a data set to a file: digits, cells, a questionnaire, votes, samples of a teacher."""
     from dualtap import datasets
     from dualtap._files import check_free
     from dualtap.hopfield import HopfieldModel
