@@ -157,4 +157,5 @@ def main(arguments: list[str]) -> None:
             WITH_OPTIONS[name](options)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":  # processes that are started afresh import this file as well
+    main(sys.argv[1:])

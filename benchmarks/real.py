@@ -1,30 +1,50 @@
-"""Ten real data sets: how well every entry is predicted from the rest of its row.
+"""Real data: how well entries are predicted and filled in, and what groups have to do with labels.
 
-``python -m benchmarks real --data DIR`` reads ``DIR/<set>.npz`` (X int8, ±1, 0 = missing) and
-scikit-learn's digits. What peers scored is kept in ``results/real-peers.json`` and reused; ours is
-fitted again by every run, or only where it is missing with ``--resume``::
+``python -m benchmarks real --data DIR`` reads ``DIR/*.npz`` (the array ``X``, or the only matrix:
+-1/+1 with 0 for missing, 0/1, or either with NaN; ``label`` beside it) and scikit-learn's digits.
+Every method is fitted once per set and split, in a process of its own. What peers scored is kept in
+``results/real-peers.json`` and reused; ours is fitted again by every run, or only where it is
+missing with ``--resume``. Set by set::
 
-    python -m benchmarks real --data DIR --only ours --sets zoo spect --seeds 0 1
+    python -m benchmarks real --data DIR --sets zoo spect --seeds 100 101 --resume
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.harness import RESULTS, markdown, threads, write
-from benchmarks.ours import counts, fitted, spread, with_gaps
-from benchmarks.real_peers import MIXTURE_SIZES, PEERS, REGULARIZATIONS, Peer
+from benchmarks.ours import fitted
+from benchmarks.peers import PeerError
+from benchmarks.real_others import (
+    Estimator,
+    bernoulli_rbm,
+    fit_clusters,
+    hide,
+    hopfield_rbm,
+    k_means,
+    latent_classes,
+    logistic_pca,
+    neighbours,
+)
+from benchmarks.real_peers import PEERS as OWN_PEERS
+from benchmarks.real_peers import Peer, fit_mixture
+from benchmarks.real_tables import N_BINS, OURS, TABLES, Score
+from dualtap import as_spins
 
 SETS = (
     "house_votes_1984",
@@ -37,43 +57,40 @@ SETS = (
     "chess_endgame",
     "mushroom",
     "eysenck_questionnaire",
+    "genotypes_ceu_yri",
+    "genotypes_chb_jpt",
 )
-OURS = "ours"
 SEEDS = tuple(range(100, 105))  # nothing was tuned on these
 TRAINING = 0.7
-NEAR_MIXTURE, NEAR_PAIRWISE = 0.005, 0.02
+HIDDEN = (0.1, 0.3)
+ENOUGH_HIDDEN, MOST_TIMES = 2000, 50
+PEERS: dict[str, Callable[[Any, int], Peer]] = {
+    **OWN_PEERS,
+    "StepMix": latent_classes,
+    "k-means": k_means,
+    "BernoulliRBM": bernoulli_rbm,
+    "logisticpca": logistic_pca,
+    "neighbours": neighbours,
+    "HopfieldRBM": hopfield_rbm,
+}
+GROUPED: dict[str, Callable[[Any, int, int], Any]] = {
+    "mixture": lambda X, k, seed: fit_mixture(X, k, np.random.default_rng(seed)),
+    "k-means": fit_clusters,
+    "StepMix": lambda X, k, seed: latent_classes(X, seed, k).model,
+}
+"""Methods that make as many groups as there are labels; the features of others are clustered."""
 Spins = NDArray[np.int8]
 
 
-class Score(TypedDict):
-    """One method on one split."""
+class Samples(NamedTuple):
+    """A data set: ±1, 0 where an entry is missing; what is known of the samples."""
 
-    set: str
-    seed: int
-    method: str
-    score: float
-    seconds: float
-    size: int | None
-    regularization: float | None
+    X: Spins
+    labels: NDArray[Any] | None
 
 
-TITLE = f"""Real data: held-out log pseudo-likelihood per observed entry
-
-Mean ± standard error over random splits of the samples, 70 % to fit and 30 % to score; every
-observed entry of a held-out sample is predicted from the rest of its row. Missing entries are left
-out. "ours" is HopfieldPatterns with default parameters. Site means: independent spins, smoothed by
-Laplace's rule. Mixture: Bernoulli mixture by EM, five starts, K of {MIXTURE_SIZES[0]} …
-{MIXTURE_SIZES[-1]}, scored exactly by leave-one-out responsibilities. Pairwise: pairwise Ising
-model with fields, L2-regularised maximum pseudo-likelihood, symmetric couplings,
-{len(REGULARIZATIONS)} values of λ from {REGULARIZATIONS[0]:g} to {REGULARIZATIONS[-1]:g}.
-Regressions: the same with couplings that need not be symmetric, which is one logistic regression
-per spin and not one model. K and λ are chosen inside the training part (five folds below 1000
-samples, one fifth above) by the same score, then fitted on all of it. Seconds are medians, choice
-included, two fits side by side on one thread each."""
-
-
-def samples(name: str, folder: Path) -> Spins:
-    """Return a data set: ±1, 0 where an entry is missing.
+def samples(name: str, folder: Path) -> Samples:
+    """Return a data set.
 
     Parameters
     ----------
@@ -83,48 +100,137 @@ def samples(name: str, folder: Path) -> Spins:
 
     Returns
     -------
-    array of shape (n_samples, n_spins)
+    Samples
     """
     if name == "digits":
         from sklearn.datasets import load_digits
 
-        return np.where(load_digits().data > 8, 1, -1).astype(np.int8)
+        digits = load_digits()
+        return Samples(np.where(digits.data > 8, 1, -1).astype(np.int8), digits.target)
     stem, _, transposed = name.partition(",")
     with np.load(folder / f"{stem}.npz", allow_pickle=False) as file:
-        X: Spins = file["X"]
-    return np.ascontiguousarray(X.T) if transposed else X
+        matrices = [key for key in file if file[key].ndim == 2]
+        if "X" not in file and len(matrices) != 1:
+            raise ValueError(f"{stem}.npz: name the samples X, or store one matrix")
+        stored = file["X" if "X" in file else matrices[0]]
+        labels = next((file[key] for key in ("label", "labels", "y") if key in file), None)
+    X = np.array(as_spins(stored, zero_is_missing=bool((stored == -1).any())).values)
+    if transposed:
+        return Samples(np.ascontiguousarray(X.T), None)
+    return Samples(X, labels if labels is not None and labels.shape == (len(X),) else None)
 
 
-def split(X: Spins, seed: int) -> tuple[Spins, Spins]:
+def split(n_samples: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return 70 % of the samples to fit and the others to score."""
-    order = np.random.default_rng(seed).permutation(len(X))
-    n_training = round(TRAINING * len(X))
-    return X[order[:n_training]], X[order[n_training:]]
+    order = np.random.default_rng(seed).permutation(n_samples)
+    n_training = round(TRAINING * n_samples)
+    return order[:n_training], order[n_training:]
 
 
 def measure(name: str, folder: Path, seed: int, method: str) -> Score:
-    """Fit one method on one split and score the held-out samples."""
-    training, held_out = split(samples(name, folder), seed)
+    """Fit one method on one split, predict and fill held-out samples, group them."""
+    X, labels = samples(name, folder)
+    rows, others = split(len(X), seed)
+    training, held_out = X[rows], X[others]
+    score = Score(set=name, seed=seed, method=method)
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if method == OURS:
-            model, seconds = fitted(training, seed, steady=True)
-            peer = Peer(model, size=int(model.n_patterns_))
-            score = model.score(with_gaps(held_out))
-        else:
-            start = time.perf_counter()
-            peer = PEERS[method](training, seed)
-            seconds = time.perf_counter() - start
-            score = peer.model.score(held_out)
-    return Score(
-        set=name,
-        seed=seed,
-        method=method,
-        score=float(score),
-        seconds=round(seconds, 4),
-        size=peer.size,
-        regularization=peer.regularization,
-    )
+        try:
+            peer, seconds, megabytes = _fitted(training, seed, method)
+            score |= {"seconds": round(seconds, 4), "megabytes": round(megabytes, 1)}
+            score |= {"size": peer.size, "regularization": peer.regularization}
+            score["score"] = peer.model.score(held_out)
+            for share in HIDDEN:
+                score |= filled(peer, held_out, share, seed)  # type: ignore[typeddict-item]
+            if labels is not None:
+                known = labels[others]
+                score["agreement"] = agreement(peer, method, training, held_out, known, seed)
+        except PeerError as error:
+            score["error"] = str(error)
+    return score
+
+
+def _fitted(training: Spins, seed: int, method: str) -> tuple[Peer, float, float]:
+    """Return a fitted method, the seconds of the fit and the memory that it took."""
+    if method == OURS:  # compiled kernels are loaded before memory is watched
+        fitted(training[:20], seed)
+    elif method == "HopfieldRBM":
+        hopfield_rbm(training[:20], seed)
+    before, start = _reset_peak(), time.perf_counter()
+    if method == OURS:
+        model, seconds = fitted(training, seed, steady=True)
+        peer = Peer(Estimator(model), size=int(model.n_patterns_))
+    else:
+        peer = PEERS[method](training, seed)
+        seconds = time.perf_counter() - start
+    if peer.measured is not None:
+        return peer, *peer.measured
+    return peer, seconds, _peak() - before
+
+
+_STATUS = Path("/proc/self/status")
+
+
+def _reset_peak() -> float:
+    """Forget the most memory that was held so far, and return what is held now."""
+    if _STATUS.exists():
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> float:
+    """Return the most memory held, in MB; NaN where the system does not say."""
+    if not _STATUS.exists():
+        return float("nan")
+    return int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def filled(peer: Peer, X: Spins, share: float, seed: int) -> dict[str, Any]:
+    """Hide some entries, and compare what the method says of them with what they are.
+
+    Small sets are hidden from in several ways, all rows each time.
+    """
+    times = -(-ENOUGH_HIDDEN // max(int(share * np.count_nonzero(X)), 1))
+    X = np.tile(X, (min(times, MOST_TIMES), 1))
+    shown, hidden = hide(X, share, seed)
+    p = np.clip(peer.model.fill(shown, seed)[hidden], 1e-6, 1 - 1e-6)
+    up = X[hidden] > 0
+    percent = round(100 * share)
+    return {
+        f"loss_{percent}": float(-np.log(np.where(up, p, 1 - p)).mean()),
+        f"accuracy_{percent}": float(np.mean((p >= 0.5) == up)),
+        f"bins_{percent}": binned(p, up),
+    }
+
+
+def binned(p: NDArray[np.float64], up: NDArray[np.bool_]) -> list[list[float]]:
+    """Return, for ten bins of probabilities, how many there are, their sum, and how many came true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from benchmarks.real import binned
+    >>> [row[7] for row in binned(np.full(4, 0.75), np.arange(4) < 2)]
+    [4.0, 3.0, 2.0]
+    """
+    place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
+    sums = (np.bincount(place, weights, N_BINS) for weights in (None, p, up))
+    return [[round(float(value), 4) for value in row] for row in sums]
+
+
+def agreement(
+    peer: Peer, method: str, training: Spins, X: Spins, labels: NDArray[Any], seed: int
+) -> float:
+    """Return the adjusted Rand index of as many groups as labels; NaN without groups."""
+    n_groups = len(np.unique(labels))
+    if method in GROUPED:
+        groups = GROUPED[method](training, n_groups, seed).groups(X)
+    elif hasattr(peer.model, "features"):
+        features = peer.model.features(X)
+        groups = KMeans(n_groups, n_init=10, random_state=seed).fit_predict(features)
+    else:
+        return float("nan")
+    return float(adjusted_rand_score(labels, groups))
 
 
 class Store:
@@ -142,92 +248,68 @@ class Store:
         self.path.parent.mkdir(exist_ok=True)
         self.path.write_text(f"[\n{lines}\n]\n")
 
-    def fill(self, jobs: Iterable[tuple[str, int, str]], folder: Path, again: bool) -> None:
-        """Measure what is missing, or everything ``again``, two at a time."""
-        wanted = [job for job in jobs if again or job not in self.scores]
-        calls = (delayed(measure)(name, folder, seed, method) for name, seed, method in wanted)
-        for done in Parallel(n_jobs=2, return_as="generator_unordered")(calls):
-            self.add(done)
-            print(
-                f"{done['set']}, seed {done['seed']}, {done['method']}: {done['score']:.4f}, "
-                f"{done['seconds']:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+    def fill(
+        self, jobs: Iterable[tuple[str, int, str]], folder: Path, again: bool, n_jobs: int = 2
+    ) -> None:
+        """Measure what is missing, or everything ``again``, in processes of their own."""
+        wanted = [job for job in jobs if again or not self._has(job)]
+        if not wanted:
+            return
+        afresh = multiprocessing.get_context("forkserver")
+        afresh.set_forkserver_preload(["benchmarks.real"])
+        with ProcessPoolExecutor(n_jobs, afresh, max_tasks_per_child=1) as pool:
+            calls = [pool.submit(measure, name, folder, seed, m) for name, seed, m in wanted]
+            for call in as_completed(calls):
+                done = call.result()
+                self.add(done)
+                told = done.get("error") or f"{done['score']:.4f}, {done['seconds']:.1f} s"
+                line = f"{done['set']}, seed {done['seed']}, {done['method']}: {told}"
+                print(line, file=sys.stderr, flush=True)
+
+    def _has(self, job: tuple[str, int, str]) -> bool:
+        """Whether a method was measured, in all that is measured now."""
+        return "loss_30" in self.scores.get(job, {})
 
 
 def _key(score: Score) -> tuple[str, int, str]:
     return score["set"], score["seed"], score["method"]
 
 
-def table(scores: list[Score], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one row per data set: scores of all methods, then sizes, then seconds."""
-    methods = [one for one in (OURS, *PEERS) if any(s["method"] == one for s in scores)]
-    rows = []
-    for name in names:
-        of = {m: [s for s in scores if s["set"] == name and s["method"] == m] for m in methods}
-        row: dict[str, Any] = {"data": name}
-        row |= {m: spread([s["score"] for s in of[m]]) for m in methods}
-        if OURS in methods:
-            row["patterns"] = counts(s["size"] for s in of[OURS])
-        row["K of the mixture"] = counts(s["size"] for s in of.get("mixture", []))
-        row |= {f"{m}, s": _median([s["seconds"] for s in of[m]]) for m in methods}
-        rows.append(row)
-    return rows
-
-
-def summary(scores: list[Score], names: Sequence[str]) -> list[str]:
-    """Return sentences: on how many sets ours keeps up with each peer."""
-
-    def means(method: str) -> dict[str, float]:
-        own = {
-            n: [s["score"] for s in scores if (s["set"], s["method"]) == (n, method)] for n in names
-        }
-        return {name: float(np.mean(values)) for name, values in own.items() if values}
-
-    ours = means(OURS)
-    if not ours:
-        return []
-    lines = []
-    for method, slack, text in (
-        ("mixture", NEAR_MIXTURE, f"at least the mixture - {NEAR_MIXTURE}"),
-        ("pairwise", NEAR_PAIRWISE, f"within {NEAR_PAIRWISE} of pairwise"),
-        ("regressions", NEAR_PAIRWISE, f"within {NEAR_PAIRWISE} of the regressions"),
-        ("site means", 0.0, "not below the site means"),
-    ):
-        peer = means(method)
-        both = [name for name in names if name in ours and name in peer]
-        short = [name for name in both if ours[name] < peer[name] - slack]
-        line = f"{text}: {len(both) - len(short)} of {len(both)} sets"
-        lines.append(line + (f" (not: {'; '.join(short)})" if short else ""))
-    return lines
-
-
-def _median(values: list[float]) -> str:
-    return f"{np.median(values):.2g}" if values else "–"
+def sets_of(folder: Path) -> tuple[str, ...]:
+    """Return the sets of the benchmark that are there, and every other file of the folder."""
+    files = {path.stem for path in folder.glob("*.npz")}
+    known = [name for name in SETS if name == "digits" or name.partition(",")[0] in files]
+    return (*known, *sorted(files - {name.partition(",")[0] for name in SETS}))
 
 
 def run(arguments: list[str]) -> None:
-    """Measure what is asked for, and write ``real.md`` if every set and seed is there."""
+    """Measure what is asked for, and write the tables if every set and seed is there."""
     parser = argparse.ArgumentParser("python -m benchmarks real", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the .npz files")
-    parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="all of the folder by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="one split each")
     parser.add_argument("--only", choices=(OURS, "peers"), help="fit these alone")
+    parser.add_argument("--methods", nargs="+", choices=tuple(PEERS), help="only these peers")
     parser.add_argument("--resume", action="store_true", help="reuse finished fits of ours, too")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of scores and tables")
     options = parser.parse_args(arguments)
-    stores = {"peers": Store(RESULTS / "real-peers.json"), OURS: Store(RESULTS / "real-ours.json")}
-    for kind, methods in (("peers", tuple(PEERS)), (OURS, (OURS,))):
+    sets = options.sets or sets_of(options.data)
+    stores = {kind: Store(options.results / f"real-{kind}.json") for kind in ("peers", OURS)}
+    for kind, methods in (("peers", options.methods or tuple(PEERS)), (OURS, (OURS,))):
         if options.only in (None, kind):
-            jobs = [(n, seed, m) for n in options.sets for m in methods for seed in options.seeds]
-            stores[kind].fill(jobs, options.data, again=kind == OURS and not options.resume)
+            jobs = [(n, seed, m) for n in sets for m in methods for seed in options.seeds]
+            again = kind == OURS and not options.resume
+            stores[kind].fill(jobs, options.data, again, options.jobs)
     scores = [
         one
         for store in stores.values()
         for one in store.scores.values()
-        if one["set"] in options.sets and one["seed"] in options.seeds
+        if one["set"] in sets and one["seed"] in options.seeds
     ]
-    rows, lines = table(scores, options.sets), summary(scores, options.sets)
-    print(markdown(rows), *lines, sep="\n")
-    if lines and set(options.sets) == set(SETS) and set(options.seeds) == set(SEEDS):
-        write("real", "\n\n".join([TITLE, "Ours is " + "; ".join(lines) + "."]), rows)
+    whole = set(sets) == set(SETS) and set(options.seeds) == set(SEEDS)
+    for name, table in TABLES.items():
+        rows, line = table.rows(scores, sets), table.summary(scores, sets)
+        print(f"\n{markdown(rows)}\n{line}")
+        if whole and line:
+            write(name, f"{table.title}\n\n{line}", rows, options.results)

@@ -1,8 +1,9 @@
 """What blind recovery is compared with on real data: site means, a mixture, pairwise couplings.
 
 Each peer takes training samples (±1, 0 for a missing entry) and a seed, chooses its own size or
-regularization on a part of them, is fitted again on all of them, and then predicts every observed
-entry of other samples from the rest of its row.
+regularization on a part of them, is fitted again on all of them, and then predicts entries of other
+samples, observed ones and missing ones, from the rest of their row. Peers that other packages
+provide are in ``real_others``.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from dualtap.baselines.regressions import (
     PenalisedLoss,
     ising_pseudo_likelihood,
     minimise,
 )
+from dualtap.gaps import entry_probabilities, random_draws
 
 Floats = NDArray[np.float64]
+F32 = NDArray[np.float32]
 Spins = NDArray[np.int8]
 Rows = NDArray[np.int64]
 Scores = Callable[[Spins, Spins], list[float]]
 MIXTURE_SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 N_STARTS = 5
+N_DRAWS = 200  # of missing entries, to average over
 EM_STEPS = 300
 EM_GAIN = 1e-4  # nats per sample: EM stops when a step gains less
 REGULARIZATIONS = tuple(float(x) for x in np.logspace(1, -5, 13))
@@ -40,7 +44,10 @@ class Model(Protocol):
     """Predicts a spin from the others."""
 
     def score(self, X: Spins) -> float:
-        """Return the mean log pseudo-likelihood per observed entry."""
+        """Return the mean log pseudo-likelihood per observed entry; NaN if it cannot say."""
+
+    def fill(self, X: Spins, seed: int) -> Floats:
+        """Return the probability of +1 for the missing entries of X, given the others."""
 
 
 class Peer(NamedTuple):
@@ -48,8 +55,10 @@ class Peer(NamedTuple):
 
     model: Model
     size: int | None = None
-    """Components of the mixture."""
+    """Components, classes, clusters, hidden units or neighbours."""
     regularization: float | None = None
+    measured: tuple[float, float] | None = None
+    """Seconds and megabytes of the fit, if another process made it."""
 
 
 class Mixture(NamedTuple):
@@ -79,6 +88,15 @@ class Mixture(NamedTuple):
             rest = joint[seen] - log_p
             total += float((logsumexp(joint[seen], axis=1) - logsumexp(rest, axis=1)).sum())
         return total / np.count_nonzero(X)
+
+    def fill(self, X: Spins, seed: int) -> Floats:
+        """Return Σ_k r_k p_ki, r_k the responsibilities by the observed entries."""
+        filled: Floats = softmax(self.log_joint(X), axis=1) @ self.up
+        return filled
+
+    def groups(self, X: Spins) -> NDArray[np.int64]:
+        """Return the likeliest component of each sample."""
+        return np.asarray(np.argmax(self.log_joint(X), axis=1))
 
 
 def site_means(X: Spins) -> Mixture:
@@ -138,6 +156,33 @@ class Couplings(NamedTuple):
     def score(self, X: Spins) -> float:
         """Return the mean log pseudo-likelihood per observed entry."""
         return ising_pseudo_likelihood(X, self.J, self.b)
+
+    def fill(self, X: Spins, seed: int) -> Floats:
+        """Average over the missing entries by Gibbs sampling, as our own models do."""
+        law = PairwiseConditionals(self.J.astype(np.float32), self.b.astype(np.float32))
+        draws = random_draws(N_DRAWS, X.shape[1], np.random.default_rng(seed))
+        return entry_probabilities(X.astype(np.float32), law, draws)
+
+
+class PairwiseConditionals(NamedTuple):
+    """The law of a spin given the others, for couplings that have no small rank."""
+
+    J: F32
+    b: F32
+
+    @property
+    def factors(self) -> F32:
+        """The fields depend on the spins themselves."""
+        return np.eye(len(self.b), dtype=np.float32)
+
+    def fields(self, S: F32) -> F32:
+        """Return h of every spin."""
+        return S @ self.J.T + self.b
+
+    def site_fields(self, x: F32, sites: Rows, s: F32) -> F32:
+        """Return h of one spin per row."""
+        h: F32 = np.einsum("cak,ak->ca", x, self.J[sites]) + self.b[sites]
+        return h
 
 
 class SymmetricLoss(PenalisedLoss):

@@ -90,9 +90,10 @@ def _kind(kind: str) -> Outcome:
 
 
 def _real(name: str, folder: Path) -> Outcome:
-    training, held_out = real.split(real.samples(name, folder), SEED)
-    model = fitted(training, SEED).model
-    return Outcome(float(model.score(with_gaps(held_out))), int(model.n_patterns_))
+    X = real.samples(name, folder).X
+    training, held_out = real.split(len(X), SEED)
+    model = fitted(X[training], SEED).model
+    return Outcome(float(model.score(with_gaps(X[held_out]))), int(model.n_patterns_))
 
 
 def suite(folder: Path | None) -> dict[str, Callable[[], Outcome]]:

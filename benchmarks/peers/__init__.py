@@ -34,6 +34,8 @@ REQUIREMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     # Firth's penalty calls what later versions of scikit-learn have no more.
     "pseudolm": (("pseudolm==1.0.1", "scikit-learn==1.5.2", "scipy==1.14.1", "numpy==2.0.2"),),
     "dwave-samplers": (("dwave-samplers==1.8.0",),),
+    "stepmix": (("stepmix==3.0.0", "scikit-learn==1.9.1", "numpy==2.4.6"),),
+    "logisticpca": (("logisticpca==0.4.0", "scikit-learn==1.9.1", "numpy==2.4.6"),),
     # torch first and pinned: otherwise pip takes the build with the CUDA libraries.
     "rbms": (("torch==2.13.0",), ("rbms==0.5.0",)),
 }
