@@ -141,7 +141,12 @@ class Machine(NamedTuple):
 
 
 def fit_machine(X: Spins, n_hidden: int, rate: float, seed: int) -> Machine:
-    """Train scikit-learn's machine; missing entries are the mean of their column."""
+    """Train scikit-learn's machine; missing entries are the mean of their column.
+
+    In whole batches only: against a last batch that is smaller it sets as many chains as in the
+    others, and learns something else.
+    """
+    X = X[: len(X) // BATCH * BATCH]
     mean = site_means(X).up[0]
     units = np.where(X == 0, mean, (X > 0).astype(float))
     n_epochs = max(EPOCHS, UPDATES * BATCH // len(X))
