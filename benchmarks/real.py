@@ -139,12 +139,13 @@ def measure(name: str, folder: Path, seed: int, method: str) -> Score:
             peer, seconds, megabytes = _fitted(training, seed, method)
             score |= {"seconds": round(seconds, 4), "megabytes": round(megabytes, 1)}
             score |= {"size": peer.size, "regularization": peer.regularization}
-            score["score"] = peer.model.score(held_out)
-            for share in HIDDEN:
-                score |= filled(peer, held_out, share, seed)  # type: ignore[typeddict-item]
+            found = {"score": peer.model.score(held_out)}
             if labels is not None:
                 known = labels[others]
-                score["agreement"] = agreement(peer, method, training, held_out, known, seed)
+                found["agreement"] = agreement(peer, method, training, held_out, known, seed)
+            score |= {key: value for key, value in found.items() if np.isfinite(value)}  # type: ignore[typeddict-item]
+            for share in HIDDEN:
+                score |= filled(peer, held_out, share, seed)  # type: ignore[typeddict-item]
         except PeerError as error:
             score["error"] = str(error)
     return score
@@ -262,7 +263,7 @@ class Store:
             for call in as_completed(calls):
                 done = call.result()
                 self.add(done)
-                told = done.get("error") or f"{done['score']:.4f}, {done['seconds']:.1f} s"
+                told = done.get("error") or f"{done['loss_10']:.4f}, {done['seconds']:.1f} s"
                 line = f"{done['set']}, seed {done['seed']}, {done['method']}: {told}"
                 print(line, file=sys.stderr, flush=True)
 

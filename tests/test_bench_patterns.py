@@ -5,8 +5,11 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import fits, nulls, real, real_peers, recovery, sensitivity, structure
+from benchmarks import fits, nulls, real, real_others, real_peers, recovery, sensitivity, structure
 from benchmarks.ours import counts, spread, support
+from benchmarks.peers import PeerError
+from benchmarks.real_tables import OURS, TABLES
+from scipy.special import logsumexp
 
 
 @pytest.fixture
@@ -65,34 +68,140 @@ def test_inner_splits_part_the_samples(rng):
     assert set(np.concatenate([held_out for _, held_out in few])) == set(range(50))
 
 
-def test_scores_are_kept_and_not_measured_again(tmp_path, rng):
-    np.savez(tmp_path / "toy.npz", X=rng.choice([-1, 1], size=(30, 4)).astype(np.int8))
+def filled_exactly(log_weight, X):
+    """Return P(+1 | observed entries) of every missing entry, by enumeration."""
+    states = np.array(list(itertools.product([-1, 1], repeat=X.shape[1])), dtype=np.int8)
+    weight = np.exp([log_weight(s) for s in states])
+    p = np.full(X.shape, np.nan)
+    for a, row in enumerate(X):
+        agree = weight * ((states == row) | (row == 0)).all(axis=1)
+        p[a] = agree @ (states > 0) / agree.sum()
+    return p
+
+
+def test_gaps_are_filled_as_the_law_says(rng):
+    X = rng.choice([-1, 0, 1], size=(12, 5)).astype(np.int8)
+    gaps = X == 0
+    mixture = real_peers.Mixture(np.array([0.2, 0.5, 0.3]), rng.uniform(0.05, 0.95, (3, 5)))
+    exact = filled_exactly(lambda s: logsumexp(mixture.log_joint(s[None])), X)
+    np.testing.assert_allclose(mixture.fill(X, 0)[gaps], exact[gaps])
+    J = rng.normal(size=(5, 5)) / 2
+    J = np.triu(J, 1) + np.triu(J, 1).T
+    couplings = real_peers.Couplings(J, rng.normal(size=5) / 2)
+    exact = filled_exactly(lambda s: s @ J @ s / 2 + couplings.b @ s, X)
+    np.testing.assert_allclose(couplings.fill(X, 0)[gaps], exact[gaps], atol=0.05)
+    W, b, c = rng.normal(size=(3, 5)), rng.normal(size=5), rng.normal(size=3)
+    machine = real_others.Machine(W, b, c, np.full(5, 0.5))
+
+    def free(s):
+        v = (s + 1) / 2
+        return b @ v + np.logaddexp(0, c + W @ v).sum()
+
+    exact = filled_exactly(free, X)
+    np.testing.assert_allclose(machine.fill(X, 0)[gaps], exact[gaps], atol=0.12)
+    whole = np.where(gaps, 1, X).astype(np.int8)
+    scores = [np.where(np.arange(5) == i, 0, whole).astype(np.int8) for i in range(5)]
+    each = [filled_exactly(free, one)[:, i] for i, one in enumerate(scores)]
+    log_p = [np.log(np.where(whole[:, i] > 0, p, 1 - p)).mean() for i, p in enumerate(each)]
+    assert machine.score(whole) == pytest.approx(np.mean(log_p))
+
+
+def test_clusters_do_not_look_at_the_entry_they_predict(rng):
+    X = rng.choice([-1, 0, 1], size=(9, 6)).astype(np.int8)
+    clusters = real_others.fit_clusters(rng.choice([-1, 1], size=(40, 6)).astype(np.int8), 3, 0)
+    total = []
+    for row in X:
+        for i in np.flatnonzero(row):
+            rest = np.where(np.arange(6) == i, 0, row).astype(np.int8)
+            p = clusters.fill(rest[None], 0)[0, i]
+            total.append(np.log(p if row[i] > 0 else 1 - p))
+    assert clusters.score(X) == pytest.approx(np.mean(total))
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("peer", [real_others.k_means, real_others.neighbours])
+def test_what_users_would_pick_predicts_two_clusters(peer, rng, monkeypatch):
+    monkeypatch.setattr(real_others, "MIXTURE_SIZES", (2, 3))
+    centres = np.array([[1] * 10, [-1] * 10])
+    X = centres[rng.integers(2, size=150)] * np.where(rng.random((150, 10)) < 0.05, -1, 1)
+    X = X.astype(np.int8)
+    fitted = peer(X[:100], 0)
+    shown, hidden = real_others.hide(X[100:], 0.3, 0)
+    p = fitted.model.fill(shown, 0)[hidden]
+    assert -np.log(np.where(X[100:][hidden] > 0, p, 1 - p)).mean() < 0.3
+    assert 0.2 < hidden.mean() < 0.4
+    assert np.array_equal(shown != 0, ~hidden)
+
+
+def test_plain_files_are_read(tmp_path, rng):
+    X = rng.choice([-1, 1], size=(30, 4)).astype(np.int8)
+    X[3, 1] = 0
+    np.savez(tmp_path / "signs.npz", X=X, label=np.arange(30) % 3)
+    np.savez(tmp_path / "plain.npz", answers=np.where(X == 0, np.nan, X > 0), weights=np.ones(5))
+    np.savez(tmp_path / "two.npz", a=X, b=X)
+    for name in ("signs", "plain"):
+        np.testing.assert_array_equal(real.samples(name, tmp_path).X, X)
+    assert real.samples("signs", tmp_path).labels.tolist()[:4] == [0, 1, 2, 0]
+    assert real.samples("plain", tmp_path).labels is None
+    np.testing.assert_array_equal(real.samples("signs, transposed", tmp_path).X, X.T)
+    with pytest.raises(ValueError, match=r"two\.npz: name the samples X"):
+        real.samples("two", tmp_path)
+    assert real.sets_of(tmp_path) == ("digits", "plain", "signs", "two")
+
+
+def test_scores_are_kept_and_not_measured_again(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(real_others, "MIXTURE_SIZES", (2, 3))
+    X = rng.choice([-1, 1], size=(30, 4)).astype(np.int8)
+    np.savez(tmp_path / "toy.npz", X=X, label=X[:, 0])
     path = tmp_path / "scores.json"
     store = real.Store(path)
-    store.add(real.measure("toy", tmp_path, 1, "site means"))
+    score = real.measure("toy", tmp_path, 1, "site means")
+    assert {"score", "loss_10", "accuracy_30", "bins_10", "seconds", "megabytes"} <= set(score)
+    assert score["loss_30"] == pytest.approx(-score["score"], abs=0.1)
+    grouped = real.measure("toy", tmp_path, 1, "k-means")
+    assert -1 <= grouped["agreement"] <= 1
+    store.add(score)
     again = real.Store(path)
     assert again.scores == store.scores
     (tmp_path / "toy.npz").unlink()
     again.fill([("toy", 1, "site means")], tmp_path, again=False)  # reads no data
     assert json.loads(path.read_text())[0]["method"] == "site means"
+    assert not real.Store(path)._has(("toy", 2, "site means"))
 
 
-def test_the_summary_names_the_sets_that_fall_short():
+def test_a_peer_that_cannot_be_installed_is_an_entry(tmp_path, rng, monkeypatch):
+    np.savez(tmp_path / "toy.npz", X=rng.choice([-1, 1], size=(30, 4)).astype(np.int8))
+
+    def refused(name):
+        raise PeerError("not installed: no registry")
+
+    monkeypatch.setattr(real_others, "python_of", refused)
+    for method in ("StepMix", "logisticpca"):
+        score = real.measure("toy", tmp_path, 1, method)
+        assert score["error"] == "not installed: no registry"
+        assert "score" not in score
+
+
+def test_the_tables_name_the_sets_that_are_lost():
     def one(name, method, score):
-        return {"set": name, "seed": 0, "method": method, "score": score, "seconds": 1.0} | {
-            "size": 2,
-            "regularization": None,
-        }
+        bins = [[0] * 9 + [10], [0] * 9 + [9.5], [0] * 9 + [9]]
+        filled = {"loss_10": -score, "accuracy_10": 0.9, "bins_10": bins}
+        return {"set": name, "seed": 0, "method": method, "score": score, **filled}
 
     scores = [
-        *(one("a", m, -0.5) for m in (real.OURS, *real_peers.PEERS)),
-        one("b", real.OURS, -0.5),
-        *(one("b", m, -0.4) for m in real_peers.PEERS),
+        *(one("a", method, -0.5) for method in (OURS, "mixture", "pairwise")),
+        one("b", OURS, -0.5),
+        *(one("b", method, -0.42) for method in ("mixture", "pairwise")),
+        {"set": "b", "seed": 0, "method": "StepMix", "error": "not installed"},
     ]
-    mixture, *_, means = real.summary(scores, ["a", "b"])
-    assert mixture == "at least the mixture - 0.005: 1 of 2 sets (not: b)"
-    assert means.endswith("1 of 2 sets (not: b)")
-    assert real.table(scores, ["a", "b"])[0][real.OURS] == "-0.500"
+    told = "Ours is the best or within 0.01 of the best on 1 of 2 sets; it loses on b (mixture, by "
+    assert TABLES["real"].summary(scores, ["a", "b"]) == told + "0.080)."
+    line = TABLES["real-imputation"].summary(scores, ["a", "b"])
+    assert line.endswith("Largest calibration error of ours on a set, 10 % hidden: 0.050.")
+    rows = TABLES["real-imputation"].rows(scores, ["a", "b"])
+    assert [row["method"] for row in rows if row["data"] == "b"] == ["mixture", "pairwise", OURS]
+    assert rows[0]["calibration 10"] == "0.050"
+    assert TABLES["real-labels"].summary(scores, ["a", "b"]) == ""
 
 
 def test_patterns_are_matched_up_to_sign_and_order():
