@@ -28,8 +28,10 @@ def prepare(setup, request):
         rows = np.load(request["queries"])
         seen = rows != 0
         partial = np.where(seen, (rows > 0).astype(float), np.nan)
-        scores = model.transform_partial(
-            partial, observed_mask=seen, method="bernoulli", ridge=RIDGE
+        scores = np.zeros((len(rows), request["n_components"]))  # of rows that say nothing
+        some = seen.any(axis=1)
+        scores[some] = model.transform_partial(
+            partial[some], observed_mask=seen[some], method="bernoulli", ridge=RIDGE
         )
         p = model.inverse_transform(scores)
         return np.hstack([np.clip(p, 1e-4, 1 - 1e-4), scores])

@@ -15,9 +15,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualtap._files import open_regular, reading
+from dualtap._files import reading
 from dualtap.io.arrays import rows_a_chunk
 from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix, nearest, result
+from dualtap.io.hdf5 import check_datasets
 from dualtap.spins import Spins
 
 
@@ -44,8 +45,8 @@ def read_h5ad(request: Request) -> SampleFile:
     ((700, 765), ('HES4', 'TNFRSF4'), ['CD14+ Monocyte', 'Dendritic'], ('X is scaled: raw.X was
     read',))
     """
-    open_regular(request.path).close()
     anndata = _anndata()
+    check_datasets(request)
     with _reading(request):
         file = anndata.read_h5ad(request.path, backed="r")
     try:

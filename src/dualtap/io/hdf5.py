@@ -120,6 +120,41 @@ def _check_stored(request: Request, name: str, dataset: Any) -> None:
     request.check_expansion(n_stored, n_bytes)
 
 
+def check_datasets(request: Request) -> None:
+    """Raise if anything in an HDF5 file is elsewhere or mostly not there, before others read it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, h5py
+    >>> from dualtap.io.collecting import Request
+    >>> from dualtap.io.hdf5 import check_datasets
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "cells.h5ad")
+    >>> with h5py.File(path, "w") as file:
+    ...     file["X"] = h5py.ExternalLink("other.h5", "X")
+    >>> check_datasets(Request(path))
+    Traceback (most recent call last):
+    ...
+    ValueError: ...cells.h5ad: 'X' is in another file, which is not read; copy it into one
+    """
+    h5py = _h5py()
+    open_regular(request.path).close()
+    links: dict[str, Any] = {}
+    with _reading(request):
+        file = h5py.File(request.path, "r")
+    with file:
+        with _reading(request):
+            file.visititems_links(lambda name, link: links.__setitem__(str(name), link))
+            held = _datasets(h5py, file)
+        for name, link in links.items():
+            if isinstance(link, h5py.ExternalLink):
+                raise request.error(
+                    f"{name!r} is in another file, which is not read; copy it into one"
+                )
+        for name, dataset in held.items():
+            if dataset.shape:
+                _check_stored(request, name, dataset)
+
+
 def _beside(h5py: Any, request: Request, name: str, dataset: Any) -> NDArray[Any]:
     """Return an array of texts or numbers that goes with the samples."""
     _check_stored(request, name, dataset)

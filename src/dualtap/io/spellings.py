@@ -23,9 +23,7 @@ _OF_ONE_CHARACTER[list(b"01?")] = 0, 1, MISSING
 Places = NDArray[np.int64]
 
 
-def spelled_codes(
-    request: Request, data: bytes, starts: Places, ends: Places
-) -> NDArray[np.int8]:
+def spelled_codes(request: Request, data: bytes, starts: Places, ends: Places) -> NDArray[np.int8]:
     r"""Return what fields stand for: -1, 0, 1, MISSING or UNKNOWN.
 
     Parameters
