@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualtap.io import read_samples, write_samples
-from dualtap.io.collecting import spin_code
+from dualtap.io.codes import spin_code
+from dualtap.io.collecting import Request
 from dualtap.io.spellings import spelled_codes
 
 h5py = pytest.importorskip("h5py")
@@ -284,7 +285,8 @@ def test_spellings_are_the_same_sorted_or_compared(words):
     data = ",".join(words).encode() + b"\n"
     ends = np.array([k for k, byte in enumerate(data) if byte in b",\n"])
     starts = np.concatenate([[0], ends[:-1] + 1])
-    compared = spelled_codes(data, starts, ends)
+    request = Request(Path("data.csv"))
+    compared = spelled_codes(request, data, starts, ends)
     with patch("dualtap.io.spellings._FEW", 0):
-        np.testing.assert_array_equal(spelled_codes(data, starts, ends), compared)
+        np.testing.assert_array_equal(spelled_codes(request, data, starts, ends), compared)
     np.testing.assert_array_equal(compared, [spin_code(word) for word in words])

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
 from dualtap.io.arrow_sizes import unpacked_sizes
+from dualtap.io.codes import MISSING
 from dualtap.io.collecting import (
     CHUNK_BYTES,
-    MISSING,
     Collector,
     Request,
     SampleFile,

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dualtap.io.collecting import MISSING, Request, nearest
+from dualtap.io.codes import MISSING
+from dualtap.io.collecting import Request, nearest
 
 OTHER_NUMBER = 3
 """Stands for a number that is no spin, beside -1, 0, 1 and MISSING."""

@@ -14,7 +14,8 @@ from dualtap._files import atomic_folder, atomic_write, known_suffix
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
 from dualtap.io.cells import read_h5ad
-from dualtap.io.collecting import Request, SampleFile, Words, codes, listed
+from dualtap.io.codes import Words, codes, listed
+from dualtap.io.collecting import Request, SampleFile
 from dualtap.io.columnar import read_columns, write_columns
 from dualtap.io.genotypes import read_bed
 from dualtap.io.hdf5 import read_h5, write_h5

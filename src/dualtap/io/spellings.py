@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.io.collecting import MISSING, Request
+from dualtap.io.codes import MISSING
+from dualtap.io.collecting import Request
 
 UNKNOWN = 3
 """Stands for a field that is no spin."""

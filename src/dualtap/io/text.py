@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import open_regular
+from dualtap.io.codes import MISSING
 from dualtap.io.collecting import (
-    MISSING,
     Collector,
     Request,
     SampleFile,
