@@ -24,7 +24,7 @@ from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits
 from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
 
 _NEAREST = 24  # samples shown of a pattern
-_TOP = 8  # spins named on a card
+_TOP, _ALL = 8, 20  # spins named on a card; all of them, if there are no more than that
 _DIFFERENT = 12  # spins named that a sample has unlike its pattern
 _MOST_ENTRIES = 8_000_000  # magnetizations in a page, a byte each
 _MOST_SAMPLE_BYTES = 4_500_000
@@ -132,7 +132,9 @@ def _patterns(
         if k < n_drawn:
             drawn = np.where(part, m[k], np.float32(np.nan))
             card |= {"m": quantised(drawn), "top": _top(m[k], total, n_patterns, part)}
-        card |= meaning(material, sides, k, _TOP) | stable_bits(material, k)
+        card |= meaning(material, sides, k, _TOP if n_spins > _ALL else _ALL) | stable_bits(
+            material, k
+        )
         if reading is not None:
             chosen = nearest(reading, k, n_nearest)
             card["nearest"] = [_sample(material, reading, k, int(a)) for a in chosen]

@@ -77,7 +77,7 @@ def stable_bits(material: Material, k: int) -> dict[str, Any]:
 def unexplained(material: Material) -> dict[str, Any] | None:
     """Return the pairs of spins that a model explains least."""
     model = material.model
-    if material.spins is None or not isinstance(model, LearnedPatterns):
+    if material.spins is None or not isinstance(model, LearnedPatterns) or not model.n_patterns_:
         return None
     rows = spread_rows(material.spins, n_profiled(material.n_spins))
     found = unexplained_pairs(rows, **model._model(), means=model.means_, top=_PAIRS)

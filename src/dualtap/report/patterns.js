@@ -105,10 +105,10 @@ function factsOf(pattern) {
     facts.push([number(pattern.strength), pattern.strength < 0 ? 'strength, repulsive' : 'strength']);
   }
   if (data.has_zeros) facts.push([`${pattern.n_part} of ${data.n_spins}`, 'spins']);
-  if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
   if (pattern.share < pattern.hardly_any) facts.push(['hardly any', 'sample is nearest']);
+  else if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
   if (pattern.side_share) facts.push([pattern.side_share.map(percent).join(' / '), 'on the + / − side']);
-  if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits']);
+  if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits find it']);
   if (pattern.n_stable !== undefined) facts.push([String(pattern.n_stable), pattern.n_stable === 1 ? 'stable bit' : 'stable bits']);
   if (pattern.confidence !== undefined) facts.push([pattern.confidence.toFixed(3), 'mean |m|']);
   if (pattern.unsure !== undefined) facts.push([String(pattern.unsure), pattern.unsure === 1 ? 'uncertain bit' : 'uncertain bits']);
@@ -215,7 +215,7 @@ function spinTable(pattern) {
   const known = (number) => number !== NO_PART;
   const columns = [];
   if (effect) {
-    columns.push(['effect', (i) => Math.abs(effect[i]), (i) => signed(effect[i] / STEPS)]);
+    columns.push(['effect', (i) => (m[i] === NO_PART ? -1 : Math.abs(effect[i])), (i) => signed(effect[i] / STEPS)]);
     ['+ side', '− side'].forEach((title, side) => columns.push([title, (i) => up[side][i],
       (i) => (known(up[side][i]) ? percent(up[side][i] / STEPS) : '–')]));
   }

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualtap.report.figures import Chart, histogram
 
-_LONGEST = 40  # characters of two names beside a bar
+_LONGEST = 30  # characters of two names beside a bar
 _DIVERGING = [[0, "$minus"], [0.5, "$zero"], [1, "$plus"]]
 
 
@@ -164,7 +164,7 @@ def unexplained(shown: dict[str, Any]) -> Chart | None:
     }
     layout = {
         "height": 60 + 26 * len(z),
-        "xaxis": {"title": {"text": "standard errors beyond the model"}},
+        "xaxis": {"title": {"text": "standard errors"}},
         "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
         "margin": {"l": 10, "r": 16, "t": 8, "b": 44},
     }

@@ -81,7 +81,7 @@ def _doubts(shown: dict[str, Any]) -> list[str]:
         which = ", ".join(rare[:_MOST_NAMED]) + (" and others" if len(rare) > _MOST_NAMED else "")
         sentences.append(f"Hardly any sample is nearest to pattern{plural} {which}.")
     if shown.get("stability") is not None:
-        sentences += [f"{line}." for line in shown["stability"]["summary"]]
+        sentences.append(". ".join(shown["stability"]["summary"]) + ".")
     return sentences
 
 
