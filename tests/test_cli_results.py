@@ -218,7 +218,8 @@ def test_patterns_as_a_table(data):
     assert json.loads(out) == {"units": N, "n_patterns": 2, "file": "patterns.csv"}
     model, found = dt.load("model.npz"), pd.read_csv("patterns.csv")
     assert found.columns.tolist() == [
-        *("name", "field", "pattern_0", "confidence_0", "pattern_1", "confidence_1"),
+        *("name", "field", "pattern_0", "confidence_0", "effect_0"),
+        *("pattern_1", "confidence_1", "effect_1"),
     ]
     assert found["name"].tolist() == NAMES
     np.testing.assert_allclose(found["field"], model.fields_)

@@ -67,8 +67,8 @@ _OF_TRAINING = {
     "strength_covariance": Entry("f", ("P", "P")),
 }
 _OF_MEANING = {
-    "side_share": Entry("f", ("P", "sides"), 0, _ROUNDED),
-    "side_up": Entry("f", ("P", "sides", "N"), 0, _ROUNDED, nan=True),
+    "side_share": Entry("f", ("P", 2), 0, _ROUNDED),
+    "side_up": Entry("f", ("P", 2, "N"), 0, _ROUNDED, nan=True),
     "pair_share": Entry("f", nan=True),
 }
 _OF_PATH = {
@@ -277,8 +277,6 @@ def _checked(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     if estimator == "DualTAP":
         schema |= _OF_ROUNDS
     arrays = checked_arrays(contents, schema, least={"N": 2, "rounds": 1})
-    if "side_share" in arrays and arrays["side_share"].shape[1] != 2:
-        raise ValueError(f"side_share has {arrays['side_share'].shape[1]} sides, not 2")
     if not arrays["patterns"].any(axis=1).all():
         raise ValueError("one of the patterns has no entry")
     if (arrays["labels"] >= len(arrays["patterns"])).any():

@@ -317,14 +317,15 @@ class LearnedPatterns(
         Examples
         --------
         >>> import dualtap as dt
-        >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
+        >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=2, beta=2.0, random_state=0)
         >>> X = teacher.sample(50, random_state=1)
         >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
-        5 patterns, β = 2: minimum description length; residuals are consistent with noise
-        median overlap with the nearest pattern: 0.952
-        samples per pattern: 10
-        bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)
-        XXX
+        2 patterns, β = 2: minimum description length; residuals are consistent with noise
+        median overlap with the nearest pattern: ...
+        samples per pattern: 25
+        bits: mean |m| 1.000, 0 of 1000 uncertain (|m| < 0.8)
+        pattern 0: ... of samples on its + side, ... on its − side; effect: ...
+        pattern 1: ... of samples on its + side, ... on its − side; effect: ...
         """
         check_is_fitted(self)
         return summary(self)
