@@ -38,6 +38,8 @@ ROOMS = [
     "baselines",
     "recovery",
     "rbm",
+    "resampling",
+    "comparison",
     "preprocessing",
     "datasets",
     "io",

@@ -50,6 +50,49 @@ def table(path):
         return list(csv.DictReader(file))
 
 
+def test_stability(data):
+    options = ["-n", "3", "-o", "s.csv", "--edges", "e.csv", "--top", "20"]
+    code, out, err = data("stability", "model.npz", "gaps.csv", *options)
+    assert (code, err) == (0, "")
+    assert "comes back" in out
+    model = dt.load("model.npz")
+    found = dt.stability(model, read_samples("gaps.csv").spins, 3, top=20, random_state=0)
+    bits = pd.read_csv("s.csv")
+    assert list(bits["name"]) == NAMES
+    np.testing.assert_allclose(bits["stability_1"], found.agreement[1])
+    edges = pd.read_csv("e.csv")
+    np.testing.assert_allclose(edges["high"], found.edges.high)
+    code, out, err = data("stability", "model.npz", "gaps.csv", "-o", "s.csv")
+    assert (code, out) == (2, "")
+    assert "s.csv" in err
+    code, _, err = data("stability", "rbm.npz", "gaps.csv", "-o", "t.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "stability needs HopfieldPatterns or DualTAP" in err
+    code, _, err = data("show", "model.npz", "--refits", "3")
+    assert code == 2
+    assert "--refits needs --data" in err
+
+
+def test_an_interrupted_stability_writes_nothing(data, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dualtap.resampling._refit", interrupt)
+    code, _, err = data("stability", "model.npz", "gaps.csv", "-o", "s.csv")
+    assert (code, err) == (130, "dualtap: interrupted; nothing was written\n")
+    assert not Path("s.csv").exists()
+
+
+def test_doubtful_couplings_come_with_a_warning(data):
+    model = dt.load("model.npz")
+    model._pair_share = 0.5
+    dt.save(model, "doubt.npz")
+    code, out, err = data("couplings", "doubt.npz", "-o", "doubt.csv", "--json")
+    assert code == 0
+    assert "dualtap.baselines.PseudoLikelihood" in json.loads(out)["warning"]
+    assert err.startswith("dualtap: warning: patterns are the wrong model")
+
+
 def test_rows(data):
     assert data("predict", "model.npz", "gaps.csv", "-o", "rows.csv") == (
         0,
@@ -175,7 +218,8 @@ def test_patterns_as_a_table(data):
     assert json.loads(out) == {"units": N, "n_patterns": 2, "file": "patterns.csv"}
     model, found = dt.load("model.npz"), pd.read_csv("patterns.csv")
     assert found.columns.tolist() == [
-        *("name", "field", "pattern_0", "confidence_0", "pattern_1", "confidence_1"),
+        *("name", "field", "pattern_0", "confidence_0", "effect_0"),
+        *("pattern_1", "confidence_1", "effect_1"),
     ]
     assert found["name"].tolist() == NAMES
     np.testing.assert_allclose(found["field"], model.fields_)

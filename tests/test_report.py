@@ -17,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import dualtap as dt
 from dualtap import metrics
+from dualtap.recovery.meaning import profiles
 from dualtap.report import write_report
 from dualtap.report.charts import charts
 from dualtap.report.contents import contents
@@ -217,6 +218,37 @@ def test_cards_name_the_surest_spins(taught):
         np.testing.assert_allclose(stored, m, atol=0.0051)
 
 
+def test_cards_say_what_patterns_mean_and_how_stable_they_are(votes, tmp_path):
+    model, X = votes
+    found = dt.stability(model, X, 3, random_state=0)
+    shown = contents(checked(model, X, stability=found))
+    sides = profiles(dt.as_spins(X).values, model.patterns_)
+    for k, card in enumerate(shown["patterns"]):
+        effect = np.abs(sides.effect[k])
+        assert list(effect[card["top"]]) == sorted(effect[model.patterns_[k] != 0], reverse=True)
+        assert card["effect"] == quantised(sides.effect[k])
+        np.testing.assert_array_equal(card["side_share"], sides.share[k])
+        assert card["returned"] == found.returned[k]
+        assert card["n_stable"] == found.stable[k].sum()
+    assert "returned" in [chart.key for chart in charts(shown)]
+    assert any("3 refits to random halves" in line for line in lead(shown))
+    other = dt.HopfieldPatterns(1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="the stability is that of another model"):
+        write_report(other, tmp_path / "page.html", spins=X, stability=found)
+
+
+def test_a_page_says_what_is_left_and_which_patterns_have_no_samples(votes):
+    model, X = votes
+    shown = contents(checked(model, X))
+    left = shown["unexplained"]
+    assert len(left["pairs"]) == len(left["z"]) == 10
+    assert np.all(np.diff(np.abs(left["z"])) <= 0)
+    shown["patterns"][1]["share"] = 0.001
+    assert "Hardly any sample is nearest to pattern 1." in lead(shown)
+    shown["model"]["warning"] = "patterns are the wrong model"
+    assert "Warning: patterns are the wrong model." in lead(shown)
+
+
 def test_labels_are_compared_with_patterns(digits):
     model, X, y = digits
     table = contents(checked(model, X, labels=y))["labels"]
@@ -315,7 +347,7 @@ def test_charts_are_drawn_for_what_is_known(rbm, taught, coins):
     assert keys(model) == {"sizes", "spectrum", "confidence", "path"}
     assert keys(model, X, teacher=teacher) == {
         *("overlaps", "sizes", "best", "likelihood", "spectrum", "confidence", "calibration"),
-        "path",
+        *("path", "unexplained"),
     }
     assert keys(rbm[0], rbm[1]) == {
         *("overlaps", "sizes", "best", "likelihood", "learning", "singular")
@@ -620,16 +652,18 @@ def test_tables_can_be_sorted_by_mouse_and_keyboard(visit):
 
 
 def test_spins_can_be_filtered_and_sorted_and_all_are_reachable(visit, taught):
-    model = taught[0]
+    model, X, _ = taught
     page = visit("taught", **PHONE)
     page.locator(".card").first.click()
     rows = page.locator(".spins tbody tr")
     assert rows.count() == 100
     page.get_by_role("button", name="Show more").click()
     assert rows.count() == 200
-    page.locator(".spins thead button").nth(1).click()
+    effect = np.abs(profiles(X, model.patterns_).effect[0])
+    assert rows.first.locator("td").first.inner_text()[1:] == f"{effect.max():.2f}"
+    page.locator(".spins thead button").nth(4).click()
     largest = model.magnetizations_[0].max()
-    assert rows.first.locator("td").first.inner_text() == f"+{largest:.2f}"
+    assert rows.first.locator("td").nth(3).inner_text() == f"+{largest:.2f}"
     page.get_by_role("searchbox").fill("spin 17")
     assert rows.count() == 11  # 17 and 170 … 179
 
@@ -705,7 +739,7 @@ def test_focus_can_be_seen(visit):
 def test_what_comes_from_files_is_never_markup(visit):
     page = visit("votes", **PHONE)
     assert page.locator("img, svg[onload], b:text-is('bold')").count() == 0
-    assert page.locator(".card .name").first.inner_text() == HOSTILE
+    assert HOSTILE in page.locator(".card .name").all_inner_texts()
     assert HOSTILE in page.locator("pre").inner_text()
     assert page.locator("#labels thead").inner_text().count(HOSTILE) == 1
     page.locator(".card").first.click()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dualtap._summary import certain_spins
+from dualtap._summary import carrying_spins
 from dualtap._terminal import plain, print_pictures, print_result
 
 
@@ -246,17 +246,18 @@ def test_results_come_with_pictures(capsys):
     print_result({"n_patterns": 0, "weights": []}, "None", pictures=(np.empty((0, 12)), (3, 4)))
 
 
-def test_names_of_the_most_certain_spins(capsys):
-    m = np.array([[1.0, 1.0, -1.0, 0.5, -0.2], [1.0, -1.0, -1.0, -0.9, 0.3]])
-    names = ["always up", "b", "c", "d", "e"]
-    found = certain_spins(m, names)
-    assert found[0] == {"plus": ["b", "always up", "d"], "minus": ["c", "e"]}
-    assert found[1]["minus"] == ["b", "c", "d"]  # equally certain, but b is rarer
-    print_result({"n_patterns": 2, "weights": [0.5, 0.5], "certain_spins": found}, "Two")
+def test_spins_that_carry_a_pattern_are_named_by_effect(capsys):
+    effect = np.array([[0.1, 0.9, -0.8, 0.5, -0.2], [0.6, -0.7, -0.4, -0.9, 0.3]])
+    patterns = np.array([[1, 1, -1, 0, -1], [1, -1, -1, -1, 1]])
+    names = ["a", "b", "c", "d", "e"]
+    found = carrying_spins(effect, patterns, names)
+    assert found[0] == {"plus": [("b", 0.9), ("a", 0.1)], "minus": [("c", -0.8), ("e", -0.2)]}
+    assert [name for name, _ in found[1]["minus"]] == ["d", "b", "c"]
+    print_result({"n_patterns": 2, "weights": [0.5, 0.5], "carried_by": found}, "Two")
     out = capsys.readouterr().out
-    assert re.search(r"pattern +most certainly \+1 +most certainly -1", out)
-    assert re.search(r"0 +b, always up, d +c, e", out)
-    assert certain_spins(np.empty((0, 5)), names) == []
+    assert re.search(r"pattern +likelier \+1 on its \+ side +likelier -1", out)
+    assert re.search(r"0 +b \+0\.90, a \+0\.10 +c −0\.80, e −0\.20", out)
+    assert carrying_spins(np.empty((0, 5)), np.empty((0, 5)), names) == []
 
 
 EVIL = [
@@ -271,10 +272,13 @@ EVIL = [
 
 def test_names_command_neither_rich_nor_the_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    spins = [{"plus": EVIL[:4], "minus": EVIL[4:]}]
-    print_result({"n_patterns": 1, "weights": [1.0], "certain_spins": spins}, "One\x1b[2J")
+    evil = [(name, 0.5) for name in EVIL]
+    spins = [{"plus": evil[:4], "minus": evil[4:]}]
+    print_result({"n_patterns": 1, "weights": [1.0], "carried_by": spins}, "One\x1b[2J")
     out = capsys.readouterr().out
-    assert re.search(r"\[bold\]x\[/bold\], red, bell, y +two lines, z{23}…", out)
+    assert re.search(
+        r"\[bold\]x\[/bold\] \+0\.50, red \+0\.50, bell \+0\.50, y .* two lines .*, z{23}…", out
+    )
     assert "\x1b" not in out
     assert "\x07" not in out
 
@@ -304,7 +308,7 @@ def test_colours_only_where_they_are_wanted(monkeypatch, capsys, environment, co
     result = {
         "n_patterns": 1,
         "weights": [1.0],
-        "certain_spins": [{"plus": ["a"], "minus": ["b"]}],
+        "carried_by": [{"plus": [("a", 0.5)], "minus": [("b", -0.5)]}],
     }
     print_result(result, "One", pictures=(_magnetizations(*PICTURE), (3, 4)))
     out = capsys.readouterr().out

@@ -12,12 +12,13 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, HopfieldPatterns
-from dualtap.recovery.learned import UNCERTAIN, LearnedPatterns
+from dualtap.recovery.learned import LearnedPatterns
+from dualtap.recovery.summary import UNCERTAIN
 from dualtap.spins import Spins
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM
 _LEADING = 40
-_MOST_CERTAIN = 4
+_MOST_NAMED = 4
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -52,8 +53,10 @@ def _describe_patterns(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         "strengths": model.strengths_.tolist(),
         **_confidence(model),
     }
-    if hasattr(model, "feature_names_in_"):
-        result["certain_spins"] = certain_spins(model.magnetizations_, model.feature_names_in_)
+    result |= _meaning(model)
+    if hasattr(model, "feature_names_in_") and model._profiles is not None:
+        effect, names = model._profiles.effect, model.feature_names_in_
+        result["carried_by"] = carrying_spins(effect, model.patterns_, names)
     if hasattr(model, "spectrum_"):
         result["spectrum"] = model.spectrum_[:_LEADING].tolist()
     if model.trace_:
@@ -61,6 +64,18 @@ def _describe_patterns(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     if model.path_ is not None:
         result["path"] = {name: _plain(values) for name, values in model.path_.items()}
     return result
+
+
+def _meaning(model: LearnedPatterns) -> dict[str, Any]:
+    """Return shares of samples on either side of the patterns, and what is left of pairs."""
+    result: dict[str, Any] = {}
+    if model._profiles is not None:
+        share = model._profiles.share.astype(float)
+        result |= {"share_plus": share[:, 0].tolist(), "share_minus": share[:, 1].tolist()}
+    if not np.isnan(model._pair_share):
+        result["unexplained_share_of_pairs"] = model._pair_share
+    doubt = model._doubt_about_couplings()
+    return result | ({"warning": doubt} if doubt else {})
 
 
 def drawn_magnetizations(model: Model) -> NDArray[np.floating]:
@@ -91,38 +106,43 @@ def _confidence(model: LearnedPatterns) -> dict[str, list[Any]]:
     return found if support.all() else {"support": n_bits.tolist(), **found}
 
 
-def certain_spins(
-    magnetizations: NDArray[np.floating], names: Sequence[str]
-) -> list[dict[str, list[str]]]:
-    """Return for each pattern the names of the spins that are most certainly +1, and -1.
-
-    Among equally certain ones those come first whose value is rarest among the patterns.
+def carrying_spins(
+    effect: NDArray[np.floating], patterns: NDArray[np.int8], names: Sequence[str]
+) -> list[dict[str, list[tuple[str, float]]]]:
+    """Return for each pattern the names of the spins that carry it, by effect.
 
     Parameters
     ----------
-    magnetizations : array of shape (n_patterns, n_spins)
+    effect : array of shape (n_patterns, n_spins)
+        By how much the probability of +1 differs between the sides of the pattern.
+    patterns : array of shape (n_patterns, n_spins)
+        Spins whose entry is 0 are left out.
     names : sequence of n_spins str
 
     Returns
     -------
     list of dict
-        ``plus`` and ``minus``, a few names each, in the order of certainty.
+        ``plus`` (likelier +1 on the + side) and ``minus``: a few names with their effects, the
+        largest first.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap._summary import certain_spins
-    >>> certain_spins(np.array([[0.9, -0.7, 1.0, -1.0]]), ["a", "b", "c", "d"])
-    [{'plus': ['c', 'a'], 'minus': ['d', 'b']}]
+    >>> from dualtap._summary import carrying_spins
+    >>> effect = np.array([[0.5, -0.75, 1.0, -0.25]])
+    >>> carrying_spins(effect, np.array([[1, -1, 0, -1]]), ["a", "b", "c", "d"])
+    [{'plus': [('a', 0.5)], 'minus': [('b', -0.75), ('d', -0.25)]}]
     """
-    m = np.asarray(magnetizations)
-    rarity = np.abs(m - m.mean(axis=0)) if len(m) else m
     found = []
-    for values, rare in zip(m, rarity, strict=True):
-        order = np.lexsort((-rare, -np.abs(values).round(2)))
+    for values, pattern in zip(effect, patterns, strict=True):
+        order = np.argsort(-np.abs(values), kind="stable")
+        order = order[pattern[order] != 0]
         signs = {"plus": order[values[order] > 0], "minus": order[values[order] < 0]}
         found.append(
-            {key: [str(names[i]) for i in which[:_MOST_CERTAIN]] for key, which in signs.items()}
+            {
+                key: [(str(names[i]), round(float(values[i]), 3)) for i in which[:_MOST_NAMED]]
+                for key, which in signs.items()
+            }
         )
     return found
 
@@ -260,8 +280,9 @@ def units_table(model: Model) -> dict[str, NDArray[Any]]:
     -------
     dict of arrays of shape (n_spins,)
         ``name`` (or number), ``field``, and for every pattern its entry, ``pattern_0``, and the
-        probability that the entry has this sign, ``confidence_0``: NaN where the entry is 0. An RBM
-        has no confidences.
+        probability that the entry has this sign, ``confidence_0``: NaN where the entry is 0; and
+        ``effect_0``, by how much the probability of +1 differs between the two sides of the
+        pattern. An RBM has neither confidences nor effects.
 
     Examples
     --------
@@ -269,7 +290,7 @@ def units_table(model: Model) -> dict[str, NDArray[Any]]:
     >>> from dualtap._summary import units_table
     >>> X = dt.HopfieldModel.random(90, 1, beta=2.0, random_state=0).sample(20, random_state=1)
     >>> list(units_table(dt.HopfieldPatterns(random_state=0).fit(X)))
-    ['name', 'field', 'pattern_0', 'confidence_0']
+    ['name', 'field', 'pattern_0', 'confidence_0', 'effect_0']
     """
     names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
     columns: dict[str, NDArray[Any]] = {"name": np.asarray(names), "field": model.fields_}
@@ -279,6 +300,8 @@ def units_table(model: Model) -> dict[str, NDArray[Any]]:
         if m is not None:
             confidence = (1 + pattern * m[k].astype(np.float64)) / 2
             columns[f"confidence_{k}"] = np.where(pattern == 0, np.nan, confidence)
+        if isinstance(model, LearnedPatterns) and model._profiles is not None:
+            columns[f"effect_{k}"] = model._profiles.effect[k].astype(np.float64)
     return columns
 
 

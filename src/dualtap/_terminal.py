@@ -25,13 +25,19 @@ NaN where a spin takes no part in a pattern.
 
 _PER_PATTERN = {
     "weights": ("share of samples", "{:.1%}"),
+    "share_plus": ("on + side", "{:.1%}"),
+    "share_minus": ("on − side", "{:.1%}"),
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
     "mean_confidence": ("mean |m|", "{:.3f}"),
     "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
+    "returned": ("comes back", "{:.0%}"),
+    "cosine": ("median cosine", "{:.2f}"),
+    "bits": ("spins", "{:d}"),
+    "stable_bits": ("stable", "{:d}"),
 }
 _TABLES = {
-    *(*_PER_PATTERN, "certain_spins", "learning_curve", "singular_values", "spectrum"),
+    *(*_PER_PATTERN, "carried_by", "learning_curve", "singular_values", "spectrum"),
     *("trace", "path", "beta_was_given"),
 }
 _MOST_ROWS = 30
@@ -73,10 +79,10 @@ def print_result(result: dict[str, Any], headline: str, pictures: Pictures | Non
         f"[bold green]{escape(plain(headline))}[/bold green]", soft_wrap=not console.is_terminal
     )
     _print_scalars(result, console)
-    if result.get("n_patterns") and "weights" in result:
+    if result.get("n_patterns") and ("weights" in result or "returned" in result):
         console.print(_pattern_table(result))
-    if result.get("certain_spins") and pictures is None:
-        console.print(_names_table(result["certain_spins"]))
+    if result.get("carried_by") and pictures is None:
+        console.print(_names_table(result["carried_by"]))
     if pictures is not None and len(pictures[0]):
         print_pictures(*pictures, console, weights=result.get("weights"))
     if "learning_curve" in result:
@@ -130,13 +136,18 @@ def _left_out(shown: int, n_patterns: int) -> str | None:
     return f"first {shown} of {n_patterns} patterns" if shown < n_patterns else None
 
 
-def _names_table(patterns: list[dict[str, list[str]]]) -> Table:
-    """Return the names of sure spins; as :class:`rich.text.Text` they are never read as markup."""
-    table = Table("pattern", "most certainly +1", "most certainly -1", box=None, pad_edge=False)
+def _names_table(patterns: list[dict[str, list[tuple[str, float]]]]) -> Table:
+    """Return names of spins by effect; as :class:`rich.text.Text` they are never read as markup."""
+    table = Table("pattern", "likelier +1 on its + side", "likelier -1", box=None, pad_edge=False)
     for k, spins in enumerate(patterns[:_MOST_ROWS]):
-        names = (", ".join(_cut(plain(name)) for name in spins[key]) for key in ("plus", "minus"))
+        names = (", ".join(map(_named, spins[key])) for key in ("plus", "minus"))
         table.add_row(str(k), *map(Text, names))
     return table
+
+
+def _named(spin: tuple[str, float]) -> str:
+    name, effect = spin
+    return f"{_cut(plain(name))} {effect:+.2f}".replace(" -", " −")
 
 
 def _cut(name: str) -> str:

@@ -7,6 +7,7 @@ ones are found in blocks of rows.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["Edges", "low_rank_rows", "pattern_intervals", "strongest_pairs"]
+__all__ = [
+    "Edges",
+    "ModelMismatchWarning",
+    "low_rank_rows",
+    "pattern_intervals",
+    "strongest_pairs",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,6 +36,10 @@ _TWO_SIDED = 1.959964
 """Standard deviations on either side of the mean that hold 95 % of a normal distribution."""
 _DIGITS = 12
 """Couplings that differ by less than this many digits of the largest possible one are equal."""
+
+
+class ModelMismatchWarning(UserWarning):
+    """The couplings of a model are asked for, but another model describes the samples better."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,15 @@ class HasCouplings(ABC):
         unknown = np.full(len(i), np.nan)
         return unknown, unknown
 
+    def _doubt_about_couplings(self) -> str:
+        """Return why another model should be asked for couplings; nothing if none should."""
+        return ""
+
+    def _warn_about_couplings(self) -> None:
+        doubt = self._doubt_about_couplings()
+        if doubt:
+            warnings.warn(doubt, ModelMismatchWarning, stacklevel=3)
+
     def couplings(self) -> FloatArray:
         r"""Return the couplings of all pairs of spins.
 
@@ -147,8 +167,14 @@ class HasCouplings(ABC):
         -------
         array of shape (n_spins, n_spins)
             Symmetric, zero diagonal. For many spins take :meth:`edges`, which does not form it.
+
+        Warns
+        -----
+        ModelMismatchWarning
+            Patterns leave much of the pairs unexplained; the message names a model that does not.
         """
         check_is_fitted(self)
+        self._warn_about_couplings()
         J = self._rows_of_couplings()(slice(0, self.n_features_in_))
         J = (J + J.T) / 2  # products are symmetric up to rounding
         np.fill_diagonal(J, 0)
@@ -166,8 +192,14 @@ class HasCouplings(ABC):
         -------
         Edges
             Ordered by ``|J|``, equal ones by i and j; pairs with J = 0 are left out.
+
+        Warns
+        -----
+        ModelMismatchWarning
+            As :meth:`couplings` does.
         """
         check_is_fitted(self)
+        self._warn_about_couplings()
         i, j, J = strongest_pairs(self._rows_of_couplings(), self.n_features_in_, top)
         names = getattr(self, "feature_names_in_", None)
         pairs = None if names is None else np.stack([names[i], names[j]], axis=1).astype(np.str_)

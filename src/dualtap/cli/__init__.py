@@ -16,6 +16,7 @@ from dualtap.cli import (  # noqa: F401 (each registers its commands)
     data,
     models,
     paper,
+    resampling,
     results,
 )
 from dualtap.cli.app import app

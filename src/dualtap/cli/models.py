@@ -36,11 +36,13 @@ from dualtap.cli.request import (
     Students,
     Updates,
 )
+from dualtap.cli.resampling import resampled
 
 if TYPE_CHECKING:
     from dualtap.io import SampleFile
     from dualtap.rbm import HopfieldRBM
     from dualtap.recovery import DualTAP, HopfieldPatterns
+    from dualtap.resampling import Stability
 
     Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
@@ -119,6 +121,10 @@ def show(
         typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")] = None,
+    refits: Annotated[
+        int | None,
+        typer.Option(help="In the report, what so many refits to halves of --data find.", min=2),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -129,6 +135,8 @@ def show(
 
     if reading.labels is not None and data is None:
         raise ValueError("--labels names a column of --data, which was not given")
+    if refits is not None and (data is None or report is None):
+        raise ValueError("--refits needs --data, which is fitted again, and --report to show it")
     if report is not None:
         check_free(report, force=force, formats=(".html", ".htm"))
     fitted = load(model)
@@ -138,7 +146,11 @@ def show(
     picture = None if shape is None else _shape(shape, fitted.n_features_in_)
     result, line = _outcome(fitted, file, explained=True)
     if report is not None:
-        _write_report(fitted, file, picture, report, force=force)
+        found = None
+        if refits is not None and file is not None:
+            watched = not as_json
+            found = resampled(fitted, file.spins, refits, seed=0, jobs=1, top=1000, verbose=watched)
+        _write_report(fitted, file, picture, report, found, force=force)
         result["report"] = str(report)
     pictures = None if picture is None else (drawn_magnetizations(fitted), picture)
     print_outcome(result, line, as_json=as_json, pictures=pictures)
@@ -211,6 +223,7 @@ def _write_report(
     file: SampleFile | None,
     shape: tuple[int, int] | None,
     path: Path,
+    stability: Stability | None,
     *,
     force: bool,
 ) -> None:
@@ -225,6 +238,7 @@ def _write_report(
         labels=None if file is None or file.labels is None else file.labels.tolist(),
         teacher=None if file is None else file.teacher,
         shape=shape,
+        stability=stability,
         command=shlex.join(["dualtap", *sys.argv[1:]]),
         force=force,
     )

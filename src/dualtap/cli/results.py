@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -132,9 +134,14 @@ def couplings(
     from dualtap.io import EDGE_FORMATS, load, write_edges
 
     check_free(output, force=force, formats=EDGE_FORMATS)
-    edges = load(model).edges(top)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        edges = load(model).edges(top)
     write_edges(output, edges, force=force)
-    result = {"edges": len(edges), "file": str(output)}
+    result: dict[str, Any] = {"edges": len(edges), "file": str(output)}
+    if caught:
+        result["warning"] = str(caught[0].message)
+        print(f"dualtap: warning: {caught[0].message}", file=sys.stderr)
     line = f"{_counted(len(edges), 'edge')} written to {output}"
     print_outcome(result, line, as_json=as_json, quiet=quiet)
 

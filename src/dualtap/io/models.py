@@ -19,6 +19,7 @@ from dualtap._schema import LARGEST, Entry, checked_arrays, parsed, parsed_field
 from dualtap.io.old_models import upgraded
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, History, HopfieldPatterns
+from dualtap.recovery.meaning import Profiles
 from dualtap.spins.storage import ENCODINGS, Encoding
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM
@@ -64,6 +65,11 @@ _OF_TRAINING = {
     "encoding": Entry("U"),
     "training_scores": Entry("f", ("rows",)),
     "strength_covariance": Entry("f", ("P", "P")),
+}
+_OF_MEANING = {
+    "side_share": Entry("f", ("P", 2), 0, _ROUNDED),
+    "side_up": Entry("f", ("P", 2, "N"), 0, _ROUNDED, nan=True),
+    "pair_share": Entry("f", nan=True),
 }
 _OF_PATH = {
     "path_n_patterns": Entry("i", ("steps",), 0),
@@ -196,6 +202,9 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         arrays["encoding"] = model._encoding
         arrays["training_scores"] = model._training_scores
         arrays["strength_covariance"] = model._strength_covariance
+    if model._profiles is not None:
+        arrays |= {"side_share": model._profiles.share, "side_up": model._profiles.up}
+        arrays["pair_share"] = model._pair_share
     if hasattr(model, "spectrum_"):
         arrays["spectrum"] = model.spectrum_
     if isinstance(model, DualTAP):
@@ -241,6 +250,9 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
         model._encoding = _encoding(str(arrays["encoding"]))
         model._training_scores = arrays["training_scores"].astype(np.float64)
         model._strength_covariance = arrays["strength_covariance"].astype(np.float64)
+    if "side_share" in arrays:
+        model._profiles = Profiles(arrays["side_share"], arrays["side_up"])
+        model._pair_share = float(arrays["pair_share"])
     if isinstance(model, DualTAP):
         model.history_ = History(**{f.name: arrays[f"history_{f.name}"] for f in fields(History)})
     elif "spectrum" in arrays:
@@ -258,6 +270,8 @@ def _checked(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     schema = dict(_SCHEMA)
     if "encoding" in contents:
         schema |= _OF_TRAINING
+    if "side_share" in contents:
+        schema |= _OF_MEANING
     if any(name.startswith("path_") for name in contents):
         schema |= _OF_PATH
     if estimator == "DualTAP":

@@ -26,6 +26,7 @@ from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pat
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
+from dualtap.recovery.meaning import Profiles, n_profiled, profiles
 from dualtap.recovery.nearest import (
     Assignment,
     from_overlaps,
@@ -34,12 +35,11 @@ from dualtap.recovery.nearest import (
     overlaps_on_support,
     unobserved,
 )
+from dualtap.recovery.summary import summary
 from dualtap.recovery.training import spread_rows, strength_covariance, usual_scores
+from dualtap.recovery.unexplained import doubt_about_couplings, pair_gain
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.storage import Encoding
-
-UNCERTAIN = 0.8
-"""A bit with a smaller absolute magnetization is wrong in more than one case of ten."""
 
 _SMALLEST_OVERLAP = 1e-3
 
@@ -83,6 +83,10 @@ class LearnedPatterns(
     _training_scores: NDArray[np.float64]
     """Scores of training samples in ascending order: what is usual."""
     _strength_covariance: FloatArray
+    _profiles: Profiles | None = None
+    """The two sides of each pattern; None for a model of an old file."""
+    _pair_share: float = np.nan
+    """What pairs would gain beside the patterns, over the gain of the patterns."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -105,6 +109,7 @@ class LearnedPatterns(
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
         self._keep_of_training(spread_rows(spins), spins.n_samples)
+        self._keep_of_samples(spread_rows(spins, n_profiled(spins.n_spins)))
         return self
 
     def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:
@@ -115,6 +120,11 @@ class LearnedPatterns(
         if self.n_patterns_ and getattr(self, "beta", None) is None:
             tied = not np.isnan(self.beta_)
             self._strength_covariance = strength_covariance(rows, n_samples, **model, tied=tied)
+
+    def _keep_of_samples(self, rows: NDArray[np.int8]) -> None:
+        """Set what the patterns mean for the samples, and what they leave of their pairs."""
+        self._profiles = profiles(rows, self.patterns_)
+        self._pair_share = pair_gain(rows, **self._model(), means=self.means_).share
 
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
@@ -299,40 +309,32 @@ class LearnedPatterns(
         return model.sample(n_samples, random_state=random_state)
 
     def summary(self) -> str:
-        """Return what was found in a few lines: patterns, overlaps, samples, bits, fields.
+        """Return what was found in a few lines, and what the first patterns mean.
+
+        A line per pattern has the share of the samples on either side of it, and the spins on which
+        it has the largest effect: by how much the probability of +1 differs between the sides.
 
         Examples
         --------
         >>> import dualtap as dt
-        >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=5, beta=2.0, random_state=0)
+        >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=2, beta=2.0, random_state=0)
         >>> X = teacher.sample(50, random_state=1)
         >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
-        5 patterns, β = 2: minimum description length; residuals are consistent with noise
-        median overlap with the nearest pattern: 0.952
-        samples per pattern: 10
-        bits: mean |m| 1.000, 0 of 2500 uncertain (|m| < 0.8)
+        2 patterns, β = 2: minimum description length; residuals are consistent with noise
+        median overlap with the nearest pattern: ...
+        samples per pattern: 25
+        bits: mean |m| 1.000, 0 of 1000 uncertain (|m| < 0.8)
+        pattern 0: ... of samples on its + side, ... on its − side; effect: ...
+        pattern 1: ... of samples on its + side, ... on its − side; effect: ...
         """
         check_is_fitted(self)
-        if not self.n_patterns_:
-            return f"no pattern: {self.reason_}"
-        found = "1 pattern" if self.n_patterns_ == 1 else f"{self.n_patterns_} patterns"
-        sure = np.abs(self.magnetizations_[self.patterns_ != 0])
-        lines = [
-            f"{found}, {self._strengths()}" + (f": {self.reason_}" if self.reason_ else ""),
-            f"median overlap with the nearest pattern: {self._median_overlap:.3f}",
-            f"samples per pattern: {self._samples_per_pattern()}",
-            f"bits: mean |m| {sure.mean():.3f}, {(sure < UNCERTAIN).sum()} of {sure.size} "
-            f"uncertain (|m| < {UNCERTAIN})",
-        ]
-        if np.isnan(self._median_overlap):  # of a model from an old file
-            del lines[1]
-        if self.fields_.any():
-            size = np.sqrt(np.mean(np.square(self.fields_)))
-            lines.append(f"fields: root mean square {size:.2g}")
-        return "\n".join(lines)
+        return summary(self)
 
     def _rows_of_couplings(self) -> Callable[[slice], FloatArray]:
         return low_rank_rows(self.patterns_, self.strengths_ / self.n_features_in_)
+
+    def _doubt_about_couplings(self) -> str:
+        return doubt_about_couplings(self.n_patterns_, self.n_features_in_, self._pair_share)
 
     def _coupling_intervals(self, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
         m, g = self.magnetizations_, self.strengths_
@@ -347,11 +349,6 @@ class LearnedPatterns(
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of training samples in ascending order; none of a model of an old file."""
         return getattr(self, "_training_scores", np.empty(0))
-
-    def _strengths(self) -> str:
-        if np.isnan(self.beta_):
-            return f"strengths {self.strengths_.min():.3g}–{self.strengths_.max():.3g}"
-        return f"β = {self.beta_:.3g}"
 
     def _samples_per_pattern(self) -> str:
         """Return the range of the numbers of samples nearest to each pattern."""

@@ -34,7 +34,7 @@ _HELD = 2**16
 """Entries that are held at a time."""
 
 
-def spread_rows(spins: Spins) -> NDArray[np.int8]:
+def spread_rows(spins: Spins, n_rows: int = _ROWS) -> NDArray[np.int8]:
     """Return some of the samples, evenly spread, as bytes.
 
     Examples
@@ -44,7 +44,7 @@ def spread_rows(spins: Spins) -> NDArray[np.int8]:
     >>> spread_rows(as_spins([[1, 0]] * 1000)).shape
     (256, 2)
     """
-    return spins.take(spread(spins.n_samples, _ROWS)).values
+    return spins.take(spread(spins.n_samples, n_rows)).values
 
 
 def usual_scores(

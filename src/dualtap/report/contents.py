@@ -14,14 +14,17 @@ from dualtap._summary import describe
 from dualtap.metrics import calibration, match
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP
-from dualtap.recovery.learned import UNCERTAIN, LearnedPatterns
+from dualtap.recovery.learned import LearnedPatterns
+from dualtap.recovery.meaning import Profiles
+from dualtap.recovery.summary import UNCERTAIN
 from dualtap.report.encode import packed, quantised
 from dualtap.report.labels import label_table
 from dualtap.report.material import Material
+from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained
 from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
 
 _NEAREST = 24  # samples shown of a pattern
-_TOP = 8  # spins named on a card
+_TOP, _ALL = 8, 20  # spins named on a card; all of them, if there are no more than that
 _DIFFERENT = 12  # spins named that a sample has unlike its pattern
 _MOST_ENTRIES = 8_000_000  # magnetizations in a page, a byte each
 _MOST_SAMPLE_BYTES = 4_500_000
@@ -41,8 +44,9 @@ def contents(material: Material) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``model``, ``patterns``, ``data``, ``samples``, ``labels``, ``truth`` (the last four None
-        when they are not known), ``trace`` (the steps of the search), ``path`` (score over the
+        ``model``, ``patterns``, ``data``, ``samples``, ``labels``, ``truth``, ``unexplained``
+        (pairs that the model explains least), ``stability`` (the last six None when they are not
+        known), ``trace`` (the steps of the search), ``path`` (score over the
         number of patterns, or None), ``parameters``, ``notes`` on what was left out to keep the
         page small, and what names things.
 
@@ -63,7 +67,7 @@ def contents(material: Material) -> dict[str, Any]:
     labels = None
     if reading is not None and material.labels is not None:
         labels = label_table(reading.label, reading.sign, material.labels, int(model.n_patterns_))
-    patterns, left_out = _patterns(material, reading)
+    patterns, left_out = _patterns(material, reading, sides_of(material))
     samples = None if reading is None else _samples(material, reading)
     if samples is not None and samples["n_shown"] < samples["n"]:
         left_out.append(
@@ -71,6 +75,8 @@ def contents(material: Material) -> dict[str, Any]:
             "chosen within each pattern."
         )
     described = describe(model)
+    for key in ("share_plus", "share_minus", "carried_by"):  # the cards have them
+        described.pop(key, None)
     trace = described.pop("trace", [])
     if len(trace) > _MOST_STEPS:
         left_out.append(f"The first {_MOST_STEPS} of {len(trace)} steps of the search are shown.")
@@ -89,6 +95,8 @@ def contents(material: Material) -> dict[str, Any]:
         "data": None if spins is None else asdict(spins.summary),
         "samples": samples,
         "likelihood": None if reading is None else _likelihood(material, reading),
+        "unexplained": unexplained(material),
+        "stability": stability_of(material),
         "rounds": _rounds(material),
         "labels": labels,
         "truth": _truth(material),
@@ -109,7 +117,7 @@ def _names(material: Material) -> tuple[tuple[str, ...] | None, list[str]]:
 
 
 def _patterns(
-    material: Material, reading: Reading | None
+    material: Material, reading: Reading | None, sides: Profiles | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return what each card shows, and what was left out of them."""
     m = np.clip(material.magnetizations, -1, 1)
@@ -124,11 +132,16 @@ def _patterns(
         if k < n_drawn:
             drawn = np.where(part, m[k], np.float32(np.nan))
             card |= {"m": quantised(drawn), "top": _top(m[k], total, n_patterns, part)}
+        card |= meaning(material, sides, k, _TOP if n_spins > _ALL else _ALL) | stable_bits(
+            material, k
+        )
         if reading is not None:
             chosen = nearest(reading, k, n_nearest)
             card["nearest"] = [_sample(material, reading, k, int(a)) for a in chosen]
         cards.append(card)
     notes = []
+    if sides is None and reading is not None and n_patterns:
+        notes.append("Effects on single spins are left out: they would not fit a page.")
     if n_drawn < n_patterns:
         notes.append(f"{n_drawn} of {n_patterns} patterns are drawn: more would not fit a page.")
     if reading is not None and n_patterns and n_nearest < _NEAREST:

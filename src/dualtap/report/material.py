@@ -14,6 +14,7 @@ from dualtap._validation import image_shape
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, HopfieldPatterns
 from dualtap.recovery.learned import LearnedPatterns
+from dualtap.resampling import Stability
 from dualtap.spins import Spins, as_spins
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM
@@ -36,6 +37,8 @@ class Material:
     shape : (rows, columns) or None
         How the spins form an image.
     command : str or None
+    stability : Stability or None
+        Of refits.
     """
 
     model: Model
@@ -46,6 +49,7 @@ class Material:
     truth: NDArray[Any] | None
     shape: tuple[int, int] | None
     command: str | None
+    stability: Stability | None = None
 
     @property
     def n_spins(self) -> int:
@@ -74,12 +78,13 @@ def checked(
     teacher: Any = None,
     shape: tuple[int, int] | None = None,
     command: str | None = None,
+    stability: Stability | None = None,
 ) -> Material:
     """Return the material of a report, or say what does not fit together.
 
     Parameters
     ----------
-    model, spins, names, sample_names, labels, teacher, shape, command
+    model, spins, names, sample_names, labels, teacher, shape, command, stability
         As in :func:`dualtap.report.write_report`.
 
     Examples
@@ -117,7 +122,15 @@ def checked(
         _truth(teacher, n_spins),
         None if shape is None else image_shape(shape, n_spins),
         command,
+        _fitting(stability, model),
     )
+
+
+def _fitting(stability: Stability | None, model: Model) -> Stability | None:
+    """Return the stability of a model, if it is that of this one."""
+    if stability is not None and not np.array_equal(stability.entries, model.patterns_):
+        raise ValueError("the stability is that of another model: its patterns differ")
+    return stability
 
 
 def _texts(what: str, values: Sequence[object] | None, n: int, of: str) -> tuple[str, ...] | None:

@@ -14,14 +14,14 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from dualtap.report.charts import Chart
 from dualtap.report.encode import script_json
+from dualtap.report.figures import Chart
 from dualtap.report.words import Fact, headline, lead, learned_facts, tiles
 
 _SCRIPTS = ("theme.js", "tables.js", "patterns.js", "start.js")
 _EVIDENCE = (
-    *("likelihood", "strengths", "path", "spectrum"),
-    *("rounds", "learning", "singular", "confidence"),
+    *("likelihood", "unexplained", "strengths", "path", "spectrum"),
+    *("rounds", "learning", "singular", "confidence", "returned"),
 )
 _DATA_WORDS = {
     "n_samples": "samples",
@@ -162,13 +162,14 @@ def _patterns_section(shown: dict[str, Any]) -> tuple[str, str, str]:
         return _section("patterns", "Patterns", "", "")
     first = shown["patterns"][0]
     choices = [("order", "order"), ("share", "share"), ("confidence", "confidence")]
-    choices += [("strength", "strength"), ("n_part", "spins")]
+    choices += [("strength", "strength"), ("n_part", "spins"), ("returned", "stability")]
     available = {
         "order": True,
         "share": "share" in first,
         "confidence": shown["has_confidence"],
         "strength": _differ(shown, "strength"),
         "n_part": _differ(shown, "n_part"),
+        "returned": shown["stability"] is not None,
     }
     buttons = "".join(
         f'<button type="button" data-sort="{key}" aria-pressed="{str(key == "order").lower()}">'
@@ -178,8 +179,13 @@ def _patterns_section(shown: dict[str, Any]) -> tuple[str, str, str]:
     )
     doubt = "An RBM gives the signs of its patterns and no confidence on single bits."
     if shown["has_confidence"]:
+        doubt = "Uncertain bits are amber."
+        if not shown["shape"]:
+            doubt = "A short bar is an uncertain bit."
+    if "effect" in first and not shown["shape"]:
         doubt = (
-            "Uncertain bits are amber." if shown["shape"] else "A short bar is an uncertain bit."
+            "A bar is the effect on a spin: by how much the probability of +1 differs between the "
+            "samples on the two sides of the pattern. Pale bars are uncertain bits."
         )
     if any(pattern.get("strength", 0) < 0 for pattern in shown["patterns"]):
         doubt += " Samples avoid a large overlap with a repulsive pattern."

@@ -4,7 +4,6 @@ const UNCERTAIN = 0.8;
 const STEPS = 100; // magnetizations are stored in hundredths
 const NO_PART = -128; // of a spin that takes no part in a pattern
 const PAGE = 100; // rows of the table of spins shown at a time
-const CARD_ROWS = 20; // with at most as many spins a card names them all
 const magnetizations = new Map();
 let order = data.patterns.map((pattern) => pattern.index);
 let open = null;
@@ -18,6 +17,11 @@ function magnetizationOf(pattern) {
     magnetizations.set(pattern.index, new Int8Array(bytes(pattern.m).buffer));
   }
   return magnetizations.get(pattern.index);
+}
+
+// Other numbers of all spins of a pattern, stored like magnetizations.
+function hundredths(text) {
+  return text === undefined ? null : new Int8Array(bytes(text).buffer);
 }
 
 // Spins of a sample in hundredths, like magnetizations; 0 where nothing was observed.
@@ -75,20 +79,22 @@ function drawImages() {
   for (const canvas of document.querySelectorAll('canvas.pixels')) canvas.repaint();
 }
 
-function bar(value) {
-  if (value === NO_PART) {
+// A bar is as long as its value, and as pale as the bit is uncertain.
+function bar(value, m) {
+  if (m === NO_PART) {
     return make('span', { className: 'diverging', title: 'takes no part' }, make('i', { className: 'no-part' }));
   }
   const inner = make('i', { className: value < 0 ? 'minus' : 'plus' });
   inner.style.width = `${Math.abs(value) / STEPS * 50}%`;
+  inner.style.opacity = String(0.25 + 0.75 * Math.abs(m) / STEPS);
   return make('span', { className: 'diverging', 'aria-hidden': 'true' }, inner);
 }
 
 function barRows(pattern) {
   const m = magnetizationOf(pattern);
-  const shown = data.n_spins <= CARD_ROWS ? [...m.keys()] : pattern.top;
-  const rows = shown.map((i) => make('span', { className: 'row' },
-    make('span', { className: 'name' }, spinName(i)), bar(m[i])));
+  const effect = hundredths(pattern.effect);
+  const rows = pattern.top.map((i) => make('span', { className: 'row' },
+    make('span', { className: 'name' }, spinName(i)), bar(effect ? effect[i] : m[i], m[i])));
   return make('span', { className: 'bars' }, ...rows);
 }
 
@@ -99,7 +105,11 @@ function factsOf(pattern) {
     facts.push([number(pattern.strength), pattern.strength < 0 ? 'strength, repulsive' : 'strength']);
   }
   if (data.has_zeros) facts.push([`${pattern.n_part} of ${data.n_spins}`, 'spins']);
-  if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
+  if (pattern.share < pattern.hardly_any) facts.push(['hardly any', 'sample is nearest']);
+  else if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
+  if (pattern.side_share) facts.push([pattern.side_share.map(percent).join(' / '), 'on the + / − side']);
+  if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits find it']);
+  if (pattern.n_stable !== undefined) facts.push([String(pattern.n_stable), pattern.n_stable === 1 ? 'stable bit' : 'stable bits']);
   if (pattern.confidence !== undefined) facts.push([pattern.confidence.toFixed(3), 'mean |m|']);
   if (pattern.unsure !== undefined) facts.push([String(pattern.unsure), pattern.unsure === 1 ? 'uncertain bit' : 'uncertain bits']);
   if (pattern.majority) facts.push([`label ${pattern.majority.label}`, `for ${percent(pattern.majority.share)}`]);
@@ -199,8 +209,23 @@ function spinTable(pattern) {
   const m = magnetizationOf(pattern);
   const size = (i) => (m[i] === NO_PART ? -1 : Math.abs(m[i]));
   const value = (i) => (m[i] === NO_PART ? 0 : m[i]);
-  const keys = [(i) => sortKey(spinName(i)), (i) => [0, value(i), ''], (i) => [0, size(i), '']];
-  const titles = data.has_confidence ? ['spin', 'm', 'confidence'] : ['spin', 'sign'];
+  const effect = hundredths(pattern.effect);
+  const up = pattern.up && pattern.up.map(hundredths);
+  const agreement = hundredths(pattern.agreement);
+  const known = (number) => number !== NO_PART;
+  const columns = [];
+  if (effect) {
+    columns.push(['effect', (i) => (m[i] === NO_PART ? -1 : Math.abs(effect[i])), (i) => signed(effect[i] / STEPS)]);
+    ['+ side', '− side'].forEach((title, side) => columns.push([title, (i) => up[side][i],
+      (i) => (known(up[side][i]) ? percent(up[side][i] / STEPS) : '–')]));
+  }
+  columns.push([data.has_confidence ? 'm' : 'sign', value, (i) => (m[i] === NO_PART ? 'no part' : signed(m[i] / STEPS))]);
+  if (data.has_confidence) {
+    columns.push(['confidence', size, (i) => (m[i] === NO_PART ? '–' : percent((1 + Math.abs(m[i]) / STEPS) / 2))]);
+  }
+  if (agreement) columns.push(['refits', (i) => agreement[i], (i) => percent(agreement[i] / STEPS)]);
+  const keys = [(i) => sortKey(spinName(i)), ...columns.map(([, rank]) => (i) => [0, rank(i), ''])];
+  const titles = ['spin', ...columns.map(([title]) => title)];
   const all = [...m.keys()];
   let rows = all;
   let shown = PAGE;
@@ -212,11 +237,10 @@ function spinTable(pattern) {
   const fill = () => {
     body.replaceChildren(...rows.slice(0, shown).map((i) => {
       const absent = m[i] === NO_PART;
-      const cells = [absent ? 'no part' : signed(m[i] / STEPS)];
-      if (data.has_confidence) cells.push(absent ? '–' : percent((1 + Math.abs(m[i]) / STEPS) / 2));
+      const cells = columns.map(([, , text]) => text(i));
       const uncertain = !absent && Math.abs(m[i]) < UNCERTAIN * STEPS;
       return make('tr', { className: absent ? 'absent' : uncertain ? 'uncertain' : '' }, make('th', { scope: 'row' }, spinName(i)),
-        ...cells.map((cell) => make('td', {}, cell)), ...(data.shape ? [] : [make('td', {}, bar(m[i]))]));
+        ...cells.map((cell) => make('td', {}, cell)), ...(data.shape ? [] : [make('td', {}, bar(effect ? effect[i] : m[i], m[i]))]));
     }));
     count.textContent = `${Math.min(shown, rows.length)} of ${plural(rows.length, 'spin')} shown.`;
     more.hidden = shown >= rows.length;
@@ -241,8 +265,9 @@ function spinTable(pattern) {
   });
   filter.addEventListener('input', search);
   more.addEventListener('click', () => { shown += 5 * PAGE; fill(); });
-  sort(data.has_confidence ? 2 : 1, 'descending');
-  return [make('h3', {}, 'Spins'), filter,
+  sort(effect || !data.has_confidence ? 1 : 2, 'descending');
+  const explained = effect ? [make('p', { className: 'note' }, 'Effect: difference of the probability of +1 between the samples on the two sides, which are beside it.')] : [];
+  return [make('h3', {}, 'Spins'), ...explained, filter,
     make('div', { className: 'scroll tall', tabIndex: 0, role: 'region', 'aria-label': 'Spins of the pattern' }, table), count, more];
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+_MOST_NAMED = 12
 _ENDED = {
     "flat": "the pseudo-likelihood had become flat",
     "max_updates": "the maximum number of updates was reached",
@@ -59,7 +60,29 @@ def lead(shown: dict[str, Any]) -> list[str]:
             "Fields explain means of the spins that the patterns do not: root mean square "
             f"{model['rms_field']:.2g}."
         )
-    return [sentence for sentence in sentences if sentence]
+    return [sentence for sentence in (*sentences, *_doubts(shown)) if sentence]
+
+
+def _doubts(shown: dict[str, Any]) -> list[str]:
+    """Return what the patterns leave, which of them have no samples, and how many come back."""
+    model, sentences = shown["model"], []
+    share = model.get("unexplained_share_of_pairs")
+    if "warning" in model:
+        sentences.append(f"Warning: {model['warning']}.")
+    elif share is not None:
+        sentences.append(
+            f"A coupling of its own for every pair of spins would gain {100 * share:.1f} % of what "
+            "the patterns gain."
+        )
+    cards = shown.get("patterns", [])
+    rare = [str(c["index"]) for c in cards if c.get("share", 1) < c.get("hardly_any", 0)]
+    if rare:
+        plural = "s" if len(rare) > 1 else ""
+        which = ", ".join(rare[:_MOST_NAMED]) + (" and others" if len(rare) > _MOST_NAMED else "")
+        sentences.append(f"Hardly any sample is nearest to pattern{plural} {which}.")
+    if shown.get("stability") is not None:
+        sentences.append(". ".join(shown["stability"]["summary"]) + ".")
+    return sentences
 
 
 def _rbm_lead(model: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from dualtap.report.charts import charts
 from dualtap.report.contents import contents
 from dualtap.report.material import Model, checked
 from dualtap.report.page import page
+from dualtap.resampling import Stability
 
 
 def write_report(
@@ -23,6 +24,7 @@ def write_report(
     labels: Sequence[object] | None = None,
     teacher: Any = None,
     shape: tuple[int, int] | None = None,
+    stability: Stability | None = None,
     command: str | None = None,
     force: bool = False,
 ) -> None:
@@ -47,6 +49,8 @@ def write_report(
         The true patterns, to compare with.
     shape : (rows, columns), optional
         Show patterns and samples as images of that shape.
+    stability : Stability, optional
+        What refits to halves of the samples have found, from :func:`dualtap.stability`.
     command : str, optional
         The command that makes the page, to be quoted in it.
     force : bool
@@ -74,7 +78,10 @@ def write_report(
     path = Path(path)
     check_free(path, force=force)
     plotly = _plotly()
-    shown = contents(checked(model, spins, names, sample_names, labels, teacher, shape, command))
+    material = checked(
+        model, spins, names, sample_names, labels, teacher, shape, command, stability
+    )
+    shown = contents(material)
     text = page(shown, charts(shown), plotly)
     with atomic_write(path, force=force) as file:
         file.write(text.encode("utf-8", "replace"))  # a command may hold half a character

@@ -1,0 +1,108 @@
+"""The command ``stability``: how much of a model comes back in halves of its samples."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dualtap.cli.app import (
+    Force,
+    Json,
+    Labels,
+    Quiet,
+    Seed,
+    Transpose,
+    ZeroIsMissing,
+    app,
+    print_outcome,
+    read,
+)
+from dualtap.cli.results import DataFile, ModelFile, Table
+
+if TYPE_CHECKING:
+    from dualtap.io.models import Model
+    from dualtap.resampling import Stability
+    from dualtap.spins import Spins
+
+Jobs = Annotated[int, typer.Option(help="Processes; -1 for one per core.")]
+Refits = Annotated[int, typer.Option("--refits", "-n", help="Number of refits.", min=2)]
+
+
+@app.command(
+    epilog="Examples: dualtap stability model.npz data.csv -o stability.csv · "
+    "dualtap stability model.npz votes.csv --labels party -n 100 -o bits.csv --edges edges.csv"
+)
+def stability(
+    model: ModelFile,
+    data: DataFile,
+    output: Table,
+    edges: Annotated[
+        Path | None,
+        typer.Option(help="Also write couplings with intervals: .csv, .tsv, .parquet, .graphml."),
+    ] = None,
+    refits: Refits = 50,
+    top: Annotated[int, typer.Option(help="Number of couplings in --edges.", min=1)] = 1000,
+    jobs: Jobs = 1,
+    labels: Labels = None,
+    transpose: Transpose = False,
+    zero_is_missing: ZeroIsMissing = False,
+    seed: Seed = 0,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit the model again to random halves of DATA, and write how often every bit agrees.
+
+    A row per unit: name, its entry in each pattern and the share of the refits that agree with it.
+    """
+    from dualtap._files import check_free
+    from dualtap.io import EDGE_FORMATS, TABLE_FORMATS, load, matched, write_edges, write_table
+
+    check_free(output, force=force, formats=TABLE_FORMATS)
+    if edges is not None:
+        check_free(edges, force=force, formats=EDGE_FORMATS)
+        if edges == output:
+            raise ValueError(f"bits and edges cannot both be written to {str(output)!r}")
+    fitted = load(model)
+    file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
+    watched = not (quiet or as_json)
+    found = resampled(fitted, file.spins, refits, seed=seed, jobs=jobs, top=top, verbose=watched)
+    write_table(output, found.bits, force=force)
+    if edges is not None:
+        write_edges(edges, found.edges, force=force)
+    result: dict[str, Any] = {"refits": refits, "patterns_of_refits": _range(found)}
+    table = {key: values.tolist() for key, values in found.patterns.items() if key != "pattern"}
+    result |= {"n_patterns": len(found.entries), **table, "file": str(output)}
+    if edges is not None:
+        result["edges_file"] = str(edges)
+    line = found.summary().split("\n", 1)[-1].split("\n")[0]
+    print_outcome(result, line, as_json=as_json, quiet=quiet)
+
+
+def resampled(
+    model: Model, spins: Spins, refits: int, *, seed: int, jobs: int, top: int, verbose: bool
+) -> Stability:
+    """Return how stable a model is; Ctrl-C ends the command, and nothing is written."""
+    from dualtap.resampling import stability as refitted
+
+    try:
+        return refitted(
+            model,
+            spins,
+            refits,
+            top=top,
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=verbose,
+        )
+    except KeyboardInterrupt:
+        print("dualtap: interrupted; nothing was written", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def _range(found: Stability) -> str:
+    few, many = int(found.n_patterns.min()), int(found.n_patterns.max())
+    return str(few) if few == many else f"{few}–{many}"

@@ -1,0 +1,210 @@
+"""Figures of the evidence: strengths, the number of patterns, the spectrum, the bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualtap.report.figures import Chart, histogram, lines
+
+_LOG_FROM = 30.0  # largest over smallest count above which bars need a logarithmic axis
+
+
+def strengths(shown: dict[str, Any]) -> Chart | None:
+    """Draw the strength of each pattern, unless all have the same."""
+    values = shown["model"].get("strengths", [])
+    if len(set(values)) < 2:
+        return None
+    repulsive = sum(value < 0 for value in values)
+    trace = {
+        "type": "bar",
+        "x": [str(k) for k in range(len(values))],
+        "y": values,
+        "customdata": [pattern["n_part"] for pattern in shown["patterns"]],
+        "marker": {"color": ["$minus" if value < 0 else "$accent" for value in values]},
+        "hovertemplate": "pattern %{x}: strength %{y:.3g}, %{customdata} spins<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"type": "category", "showgrid": False, "title": {"text": "pattern"}},
+        "yaxis": {"title": {"text": "strength g"}},
+    }
+    verb = "is" if repulsive == 1 else "are"
+    below = f" {repulsive} {verb} repulsive: samples avoid large overlaps." if repulsive else ""
+    return Chart(
+        "strengths",
+        "Strength of each pattern",
+        "A strength is an inverse temperature; a pattern on n of N spins puts a field of at most "
+        f"g n/N on each of them.{below}",
+        f"Bars: strengths from {min(values):.3g} to {max(values):.3g}; {repulsive} below 0.",
+        {"data": [trace], "layout": layout},
+    )
+
+
+def path(shown: dict[str, Any]) -> Chart | None:
+    """Draw description length and held-out score over the number of patterns."""
+    path = shown["path"]
+    if path is None:
+        return None
+    n, chosen = path["n_patterns"], shown["model"]["n_patterns"]
+    length = lines(n, [path["objective"]], ["$accent"])[0]
+    score = lines(n, [path["held_out"]], ["$minus"])[0] | {"yaxis": "y2"}
+    score["line"] = score["line"] | {"dash": "dash"}
+    mark = {"type": "line", "x0": chosen, "x1": chosen, "yref": "paper", "y0": 0, "y1": 1}
+    layout = {
+        "xaxis": {"title": {"text": "number of patterns"}},
+        "yaxis": {"title": {"text": "description length, nats (solid)"}},
+        "yaxis2": {
+            "overlaying": "y",
+            "side": "right",
+            "showgrid": False,
+            "title": {"text": "held-out score (dashed)"},
+        },
+        "margin": {"l": 64, "r": 64, "t": 8, "b": 44},
+        "shapes": [mark | {"line": {"color": "$muted", "width": 1, "dash": "dot"}}],
+    }
+    return Chart(
+        "path",
+        "Score over the number of patterns",
+        f"The model has {chosen} pattern{'' if chosen == 1 else 's'} (dotted line). Held-out "
+        "score: log pseudo-likelihood per spin of samples that were left out of the fit.",
+        f"Lines: description length and held-out score for {min(n)} to {max(n)} patterns.",
+        {
+            "data": [line | {"mode": "lines+markers"} for line in (length, score)],
+            "layout": layout,
+        },
+    )
+
+
+def spectrum(shown: dict[str, Any]) -> Chart | None:
+    """Draw the leading squared singular values of the data over the noise edge."""
+    values = shown["model"].get("spectrum")
+    if not values:
+        return None
+    above = sum(value > 1 for value in values)
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": list(range(1, len(values) + 1)),
+        "y": values,
+        "marker": {"size": 8, "color": ["$accent" if v > 1 else "$quiet" for v in values]},
+        "hovertemplate": "direction %{x}: %{y:.3f} of the noise edge<extra></extra>",
+    }
+    edge = {"type": "line", "y0": 1, "y1": 1, "xref": "paper", "x0": 0, "x1": 1}
+    note = {
+        "text": "noise edge",
+        "showarrow": False,
+        **{"xref": "paper", "x": 1, "xanchor": "right"},
+        **{"y": 0, "yanchor": "bottom"},  # log10 of 1: annotations know the axis, shapes do not
+    }
+    layout = {
+        "xaxis": {"title": {"text": "direction of the data"}},
+        "yaxis": {
+            "type": "log",
+            "tickvals": [digit * 10.0**power for power in range(-4, 7) for digit in (1, 2, 5)],
+            "title": {"text": "squared singular value / edge"},
+        },
+        "shapes": [edge | {"line": {"color": "$muted", "width": 1, "dash": "dot"}}],
+        "annotations": [note | {"font": {"color": "$muted", "size": 12}}],
+    }
+    return Chart(
+        "spectrum",
+        "Spectrum of the samples",
+        f"{above} of the {len(values)} leading directions lie above the noise edge of independent "
+        "fair spins. Means of the spins make such a direction as well; the number of patterns is "
+        "that which minimises the description length.",
+        f"Squared singular values from {max(values):.3g} down to {min(values):.3g} times the noise "
+        f"edge; {above} are above it.",
+        {"data": [trace], "layout": layout},
+    )
+
+
+def confidence(shown: dict[str, Any]) -> Chart | None:
+    """Draw how many bits there are at each confidence."""
+    bits = shown["confidence"]
+    if bits is None:
+        return None
+    counts = bits["counts"][bits["counts"] > 0]
+    scale = "log" if counts.max() > _LOG_FROM * counts.min() else "linear"
+    decades = {"type": "log", "dtick": 1} if scale == "log" else {}
+    layout = {
+        "xaxis": {"range": [0.5, 1], "tickformat": ".0%", "title": {"text": "confidence in a bit"}},
+        "yaxis": {"title": {"text": "bits"}, **decades},
+    }
+    return Chart(
+        "confidence",
+        "Confidence of the bits",
+        f"{bits['unsure']} of {bits['bits']} bits are uncertain (below 90 %, |m| < 0.8). "
+        "Confidence is the probability that a bit has the right sign, (1 + |m|)/2"
+        + (". The count axis is logarithmic." if scale == "log" else "."),
+        f"Histogram of the confidence of {bits['bits']} bits; mean |m| is {bits['mean']:.3f}.",
+        {"data": [histogram(bits, "confidence", "bits")], "layout": layout},
+    )
+
+
+def calibration(shown: dict[str, Any]) -> Chart | None:
+    """Draw how often bits are right against their confidence, where the truth is known."""
+    if shown["truth"] is None or shown["truth"]["calibration"] is None:
+        return None
+    found = shown["truth"]["calibration"]
+    some = found["counts"] > 0
+    sizes = 7 + 11 * np.sqrt(found["counts"][some] / found["counts"].max())
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": found["confidence"][some],
+        "y": found["accuracy"][some],
+        "customdata": found["counts"][some],
+        "marker": {"size": sizes, "color": "$accent"},
+        "line": {"color": "$accent", "width": 1.5},
+        "hovertemplate": "%{customdata} bits, confidence %{x:.1%}, %{y:.1%} right<extra></extra>",
+    }
+    diagonal = {"type": "line", "x0": 0.5, "y0": 0.5, "x1": 1, "y1": 1}
+    line = {"color": "$muted", "width": 1, "dash": "dot"}
+    layout = {
+        "xaxis": {"range": [0.48, 1.02], "tickformat": ".0%", "title": {"text": "confidence"}},
+        "yaxis": {"tickformat": ".0%", "title": {"text": "right signs"}},
+        "shapes": [diagonal | {"line": line}],
+    }
+    return Chart(
+        "calibration",
+        "Calibration",
+        f"Of bits with a confidence of 90 %, 90 % should be right (dotted line). Calibration "
+        f"error {found['error']:.4f}. Larger dots hold more bits.",
+        f"Share of right bits against confidence; expected error {found['error']:.4f}.",
+        {"data": [trace], "layout": layout},
+    )
+
+
+def returned(shown: dict[str, Any]) -> Chart | None:
+    """Draw in how many refits each pattern comes back."""
+    found = shown["stability"]
+    if found is None or not shown["patterns"]:
+        return None
+    share = found["returned"]
+    trace = {
+        "type": "bar",
+        "x": [str(k) for k in range(len(share))],
+        "y": share,
+        "customdata": found["stable_bits"],
+        "marker": {
+            "color": ["$accent" if value >= found["level"] else "$quiet" for value in share]
+        },
+        "hovertemplate": "pattern %{x}: comes back in %{y:.0%}, %{customdata} stable bits"
+        "<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"type": "category", "showgrid": False, "title": {"text": "pattern"}},
+        "yaxis": {"range": [0, 1.02], "tickformat": ".0%", "title": {"text": "refits"}},
+    }
+    n_stable = sum(value >= found["level"] for value in share)
+    return Chart(
+        "returned",
+        "Patterns that come back",
+        f"Share of {found['n_refits']} refits to random halves of the samples in which each "
+        f"pattern comes back. {n_stable} of {len(share)} do in at least "
+        f"{100 * found['level']:.0f} % (in colour).",
+        f"Bars: share of refits in which each of {len(share)} patterns comes back; {n_stable} are "
+        "stable.",
+        {"data": [trace], "layout": layout},
+    )

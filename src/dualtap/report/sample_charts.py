@@ -1,0 +1,180 @@
+"""Figures of the samples: their overlaps with patterns, and what the model explains of them."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from dualtap.report.figures import Chart, histogram
+
+_LONGEST = 30  # characters of two names beside a bar
+_DIVERGING = [[0, "$minus"], [0.5, "$zero"], [1, "$plus"]]
+
+
+def overlap_map(shown: dict[str, Any]) -> Chart | None:
+    """Draw the overlap of samples with patterns, samples in the order of their patterns."""
+    samples = shown["samples"]
+    if samples is None or not shown["patterns"]:
+        return None
+    n_patterns = len(shown["patterns"])
+    trace = {
+        "type": "heatmap",
+        "x": _sample_texts(samples),
+        "y": [str(k) for k in range(n_patterns)],
+        "z": samples["overlaps"],
+        "zmin": -1,
+        "zmax": 1,
+        "colorscale": _DIVERGING,
+        "colorbar": {"thickness": 10, "outlinewidth": 0, "tickvals": [-1, 0, 1]},
+        "hovertemplate": "%{x}<br>pattern %{y}: overlap %{z:.2f}<extra></extra>",
+    }
+    layout = {
+        "height": int(min(640, 110 + 18 * n_patterns)),
+        "margin": {"l": 56, "r": 12, "t": 8, "b": 12},
+        "xaxis": {"type": "category", "visible": False},
+        "yaxis": {"type": "category", "autorange": "reversed", "title": {"text": "pattern"}},
+    }
+    return Chart(
+        "overlaps",
+        "Overlap of samples with patterns",
+        "A column is a sample; samples stand in the order of the pattern nearest to them. "
+        "+1: equal to the pattern; 0: unrelated; -1: its negative.",
+        f"Heat map of the overlaps of {samples['n_shown']} samples with {n_patterns} patterns.",
+        {"data": [trace], "layout": layout},
+        wide=True,
+    )
+
+
+def _sample_texts(samples: dict[str, Any]) -> list[str]:
+    """Return one text per sample, all different, as categories of an axis must be."""
+    texts = [f"sample {a}" for a in samples["rows"]]
+    for key, form in (("names", "{0} ({1})"), ("labels", "{1}, label {0}")):
+        if samples[key] is not None:
+            texts = [
+                form.format(html.escape(word, quote=False), text) if word else text
+                for word, text in zip(samples[key], texts, strict=True)
+            ]
+    return texts
+
+
+def sizes(shown: dict[str, Any]) -> Chart | None:
+    """Draw how many samples are nearest to each pattern."""
+    patterns = shown["patterns"]
+    if not patterns or "share" not in patterns[0]:
+        return None
+    what = "count" if "count" in patterns[0] else "share"
+    values = [pattern[what] for pattern in patterns]
+    trace = {
+        "type": "bar",
+        "x": [str(k) for k in range(len(patterns))],
+        "y": values,
+        "marker": {"color": "$accent"},
+        "hovertemplate": "pattern %{x}: %{y} <extra></extra>",
+    }
+    title = "samples" if what == "count" else "share of samples"
+    category = {"type": "category", "showgrid": False, "tickangle": 0}
+    layout = {
+        "xaxis": category | {"title": {"text": "pattern"}},
+        "yaxis": {"title": {"text": title}},
+    }
+    return Chart(
+        "sizes",
+        "Samples of each pattern",
+        "Every sample counts for the pattern it overlaps most with, in absolute value.",
+        f"Bars: {title} of each pattern, from {min(values):.3g} to {max(values):.3g}.",
+        {"data": [trace], "layout": layout},
+    )
+
+
+def best_overlaps(shown: dict[str, Any]) -> Chart | None:
+    """Draw how near samples are to the pattern nearest to them."""
+    if shown["samples"] is None or not shown["patterns"]:
+        return None
+    best, mean = shown["samples"]["best"], shown["samples"]["mean_best"]
+    layout = {
+        "xaxis": {"title": {"text": "overlap with the nearest pattern"}},
+        "yaxis": {"title": {"text": "samples"}},
+    }
+    return Chart(
+        "best",
+        "How near samples are",
+        f"Mean {mean:.3f}. Samples far to the left are not explained by any single pattern.",
+        f"Histogram of the largest overlap of each sample; the mean is {mean:.3f}.",
+        {"data": [histogram(best, "overlap", "samples")], "layout": layout},
+    )
+
+
+def likelihood(shown: dict[str, Any]) -> Chart | None:
+    """Draw what the model explains beyond fair spins, beside what means alone explain."""
+    scores = shown["likelihood"]
+    if scores is None:
+        return None
+    names = ["the model", "means of the spins"]
+    values = [scores["model"], scores["independent"]]
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": [value - scores["fair"] for value in values],
+        "y": names,
+        "customdata": values,
+        "marker": {"color": ["$accent", "$quiet"]},
+        "text": [f"{value:.3f}" for value in values],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertemplate": "%{y}: %{customdata:.4f} per spin, %{x:.4f} above fair spins"
+        "<extra></extra>",
+    }
+    layout = {
+        "height": 200,
+        "xaxis": {"title": {"text": "nats per spin above independent fair spins"}},
+        "yaxis": {"type": "category", "autorange": "reversed"},
+        "margin": {"l": 10, "r": 56, "t": 8, "b": 44},
+    }
+    more = scores["model"] - scores["independent"]
+    return Chart(
+        "likelihood",
+        "What the model explains",
+        f"Log pseudo-likelihood per spin: {scores['model']:.4f}; of independent spins with their "
+        f"own means: {scores['independent']:.4f}; of fair spins: -0.6931. "
+        f"The model explains {abs(more):.4f} nats per spin {'more' if more >= 0 else 'less'} "
+        "than the means do, on these same samples.",
+        f"Bars: log pseudo-likelihood per spin, model {values[0]:.4f}, means of the spins "
+        f"{values[1]:.4f}.",
+        {"data": [trace], "layout": layout},
+    )
+
+
+def unexplained(shown: dict[str, Any]) -> Chart | None:
+    """Draw the pairs of spins whose correlation the model explains least."""
+    left = shown["unexplained"]
+    if left is None or not left["pairs"]:
+        return None
+    texts = [
+        f"{html.escape(a, quote=False)} · {html.escape(b, quote=False)}" for a, b in left["pairs"]
+    ]
+    z = left["z"]
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": z,
+        "y": [text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in texts],
+        "customdata": texts,
+        "marker": {"color": ["$plus" if value > 0 else "$minus" for value in z]},
+        "hovertemplate": "%{customdata}: %{x:.1f} standard errors<extra></extra>",
+    }
+    layout = {
+        "height": 60 + 26 * len(z),
+        "xaxis": {"title": {"text": "standard errors"}},
+        "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
+        "margin": {"l": 10, "r": 16, "t": 8, "b": 44},
+    }
+    return Chart(
+        "unexplained",
+        "What is left unexplained",
+        f"Pairs of spins that go together more (or less, below 0) than the model says. Among "
+        f"{left['n_pairs']} pairs, about {left['expected']:.1f} standard errors are expected by "
+        f"chance alone.",
+        f"Bars: the {len(z)} pairs that the model explains least, up to {max(map(abs, z)):.1f} "
+        "standard errors.",
+        {"data": [trace], "layout": layout},
+    )

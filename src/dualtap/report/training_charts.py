@@ -1,0 +1,81 @@
+"""Figures of how a model was made: updates of an RBM, rounds of deflation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualtap.report.figures import Chart, lines
+
+
+def rounds(shown: dict[str, Any]) -> list[Chart]:
+    """Draw what happened while the model was made: updates of an RBM, rounds of deflation."""
+    seen = shown["rounds"]
+    if seen is None:
+        return []
+    return _learning(seen, shown) if "update" in seen else [_deflation(seen, shown)]
+
+
+def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
+    x_axis = {"title": {"text": "update"}}
+    curve = lines(seen["update"], [seen["pseudo_likelihood"]], ["$accent"])
+    n_patterns = len(shown["patterns"])
+    last = shown["model"]["singular_values"]
+    colours = ["$accent" if k < n_patterns else "$quiet" for k in range(len(last))]
+    values = lines(seen["update"], seen["singular_values"], colours)
+    return [
+        Chart(
+            "learning",
+            "Learning",
+            "Log pseudo-likelihood of the samples per spin; -0.693 for independent fair spins.",
+            "Line: pseudo-likelihood per spin against updates.",
+            {
+                "data": curve,
+                "layout": {"xaxis": x_axis, "yaxis": {"title": {"text": "log pseudo-likelihood"}}},
+            },
+        ),
+        Chart(
+            "singular",
+            "Singular values of the weights",
+            f"{n_patterns} have risen above the others (in colour): each belongs to a pattern.",
+            f"Lines: singular values of the weights against updates; the largest ends at "
+            f"{max(last):.3g}.",
+            {
+                "data": values,
+                "layout": {"xaxis": x_axis, "yaxis": {"title": {"text": "singular value"}}},
+            },
+        ),
+    ]
+
+
+def _deflation(seen: dict[str, Any], shown: dict[str, Any]) -> Chart:
+    gains = seen["gains"]
+    n_kept = len(shown["patterns"])
+    x = list(range(1, len(gains) + 1))
+    trace = {
+        "type": "bar",
+        "x": x,
+        "y": gains,
+        "marker": {"color": ["$accent" if k < n_kept else "$quiet" for k in range(len(x))]},
+        "hovertemplate": "round %{x}: gain %{y:.4g}<extra></extra>",
+        "name": "gain",
+    }
+    total = lines(x, [seen["likelihood"]], ["$ink"])[0] | {"yaxis": "y2", "name": "likelihood"}
+    layout = {
+        "xaxis": {"title": {"text": "round"}},
+        "yaxis": {"title": {"text": "gain of the round (bars)"}},
+        "yaxis2": {
+            "overlaying": "y",
+            "side": "right",
+            "showgrid": False,
+            "title": {"text": "likelihood (line)"},
+            "rangemode": "tozero",
+        },
+    }
+    return Chart(
+        "rounds",
+        "Round by round",
+        f"A round looks for one more pattern. Those of the first {n_kept} were kept (in colour); "
+        "the line is the simplified likelihood so far.",
+        f"Bars: gain of each of {len(x)} rounds; {n_kept} are kept.",
+        {"data": [trace, total], "layout": layout},
+    )
