@@ -19,9 +19,10 @@ from benchmarks.references import NumpyPCD
 from dualtap import DualTAP, HopfieldModel, HopfieldRBM
 from dualtap._threads import one_blas_thread
 from dualtap.metrics import coupling_error, match
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import data_modes, is_flat, mode_errors, pseudo_likelihood
 from dualtap.rbm.pcd import Ascent
+from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.run import Run, start_run, train
 
 CASE = "PCD-10, N=1000 N_h=15, batch 100, 100 chains"

@@ -22,7 +22,8 @@ from dualtap.couplings import (
     factors_of,
 )
 from dualtap.rbm.gibbs import Chains, advance, random_chains
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import PRIORS
 from dualtap.schemes import AMP, TAP, OpperWinther, SequentialAMP, SequentialTAP
 from dualtap.schemes.rank_tap import RankTAP, RankTAPState
 from dualtap.solve import join, solve

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import dualtap as dt
 from dualtap.gaps import LinearConditionals, entry_probabilities, random_draws
-from dualtap.rbm.effective import BinaryConditionals
-from dualtap.rbm.model import RBM, BinaryPrior
+from dualtap.rbm.effective import HiddenConditionals
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import BinaryPrior
 from dualtap.spins import PackedSpins, as_spins, builder
 
 N = 7
@@ -33,7 +34,7 @@ def binary():
     W = RNG.normal(0, 0.7, (3, N)).astype(np.float32)
     b = RNG.normal(0, 0.4, N).astype(np.float32)
     model = RBM(W, b, BinaryPrior())
-    return BinaryConditionals(model), -model.free_energy(STATES.astype(np.float32)).astype(float)
+    return HiddenConditionals(model), -model.free_energy(STATES.astype(np.float32)).astype(float)
 
 
 LAWS = {"linear": linear(), "binary": binary()}

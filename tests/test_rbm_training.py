@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from dualtap._chains import seeded_generators
 from dualtap._threads import one_blas_thread
 from dualtap.rbm.gibbs import Chains, advance, random_chains
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood, singular_values
 from dualtap.rbm.pcd import (
     Ascent,
@@ -26,6 +26,7 @@ from dualtap.rbm.pcd import (
     step,
     strength,
 )
+from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.run import (
     FIRST_SINGULAR_VALUE,
     batches,

@@ -7,8 +7,9 @@ from protocol import serve
 
 import dualtap
 from benchmarks.references import NumpyPCD
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood
+from dualtap.rbm.priors import PRIORS
 
 
 def ours(X, setup, seed):

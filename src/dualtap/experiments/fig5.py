@@ -25,8 +25,9 @@ from dualtap.experiments.judging import (
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error
 from dualtap.rbm.estimator import HopfieldRBM
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import is_flat
+from dualtap.rbm.priors import PRIORS
 from dualtap.recovery import DualTAP
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from dualtap._files import stored_parameters
 from dualtap._namespace import origin
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
@@ -24,8 +23,8 @@ from dualtap._threads import one_blas_thread
 from dualtap._validation import validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.learned import LearnedRBM
-from dualtap.rbm.model import PRIORS, FloatArray, Hidden
 from dualtap.rbm.pcd import Ascent, Estimate
+from dualtap.rbm.priors import PRIORS, FloatArray, GaussianPrior, Prior, response
 from dualtap.rbm.run import (
     Run,
     check_checkpoint,
@@ -58,8 +57,10 @@ class HopfieldRBM(LearnedRBM):
     ----------
     n_hidden : int
         N_h, more than the patterns to be expected: units that are not needed stay idle.
-    hidden : {"gaussian", "binary"}
-        The law of a hidden unit: N(0, 1), or ±1.
+    hidden : str or Prior
+        The law of a hidden unit: "gaussian" is N(0, 1), "binary" ±1, "zero_one" 0/1, "uniform" on
+        an interval, "relu" the positive half of a normal law, "laplace" and "spike_slab" sparse;
+        or any object with the methods of :class:`dualtap.rbm.Prior`.
     beta : float, optional
         Inverse temperature in :meth:`couplings`. By default the mean square of the singular
         values that belong to patterns, which is β when the weights are :math:`\sqrt{\beta/N}\,\xi`.
@@ -104,6 +105,8 @@ class HopfieldRBM(LearnedRBM):
         The weights W.
     fields_ : array of shape (n_spins,), float32
         Visible fields b.
+    hidden_ : str
+        Name of the prior of the hidden units.
     history_ : LearningCurve
         What :meth:`fit` saw every ``look_every`` updates.
     n_updates_ : int
@@ -139,7 +142,7 @@ class HopfieldRBM(LearnedRBM):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
-        "hidden": [StrOptions({"gaussian", "binary"})],
+        "hidden": [StrOptions(set(PRIORS)), HasMethods(["log_normalizer", "mean", "sample"])],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
         "fields": ["boolean"],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -161,7 +164,7 @@ class HopfieldRBM(LearnedRBM):
         self,
         n_hidden: int = 30,
         *,
-        hidden: Hidden = "gaussian",
+        hidden: str | Prior = "gaussian",
         beta: float | None = None,
         fields: bool = False,
         learning_rate: float | Literal["auto"] = "auto",
@@ -252,7 +255,7 @@ class HopfieldRBM(LearnedRBM):
         if resume_from is None:
             run = self._start(spins, checked_init(init, self.n_hidden, spins.n_spins))
         elif init is None:
-            run = resumed_run(Path(resume_from), spins, stored_parameters(self), _FREE_TO_CHANGE)
+            run = resumed_run(Path(resume_from), spins, self._stored_parameters(), _FREE_TO_CHANGE)
         else:
             raise ValueError("init is where a new run starts: give either init or resume_from")
         run = run.moved(origin(X))
@@ -287,7 +290,7 @@ class HopfieldRBM(LearnedRBM):
         with one_blas_thread():
             for rows in np.array_split(np.arange(spins.n_samples), n_batches):
                 batch = spins.take(rows).values
-                run = run.after_update(batch, PRIORS[self.hidden], self._ascent(run))
+                run = run.after_update(batch, self._prior(), self._ascent(run))
                 if run.stop_reason:
                     break
         self._keep(run.on_host())
@@ -306,13 +309,13 @@ class HopfieldRBM(LearnedRBM):
         runs = train(
             run,
             X,
-            PRIORS[self.hidden],
+            self._prior(),
             self._ascent(run),
             batch_size=self.batch_size,
             look_every=self.look_every,
             max_updates=self.max_updates,
             early_stopping=self.early_stopping,
-            teacher=teacher if self.hidden == "gaussian" else None,
+            teacher=teacher if isinstance(self._prior(), GaussianPrior) else None,
         )
         written = time.monotonic()
         with one_blas_thread(), progress("updates", self.max_updates, bool(self.verbose)) as bar:
@@ -361,7 +364,8 @@ class HopfieldRBM(LearnedRBM):
         if self.learning_rate != "auto":
             rate = float(self.learning_rate)
             return rate, rate * self.fields
-        curvature = largest_second_moment(X, rng) if self.hidden == "gaussian" else 1.0
+        gain = response(self._prior())
+        curvature = max(1.0, gain * largest_second_moment(X, rng)) if gain > 0.01 else 1.0
         return _RATE / curvature, _RATE * self.fields
 
     def _ascent(self, run: Run) -> Ascent:

@@ -19,12 +19,14 @@ from dualtap._validation import TakesSpins, validated_spins
 from dualtap.edges import HasCouplings, RowsOfJ, low_rank_rows
 from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
 from dualtap.local_fields import log_sigmoid
-from dualtap.rbm.effective import BinaryConditionals, two_body_factors
+from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, log_partition
-from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
+from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
 from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.cluster import blocks_of
@@ -56,7 +58,7 @@ class LearnedRBM(
 ):
     """The part of :class:`HopfieldRBM` that follows from a training run, whoever made it."""
 
-    hidden: Hidden
+    hidden: str | Prior
     beta: float | None
     _run: Run
     _found: Patterns | None
@@ -188,9 +190,10 @@ class LearnedRBM(
         r"""Return the couplings of all pairs of spins.
 
         In :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \dots)`, β included. With Gaussian
-        hidden units there is nothing else but fields, and :math:`J = W^\top W`. With ±1 ones there
-        are terms of four and more spins too; J is the coefficient of :math:`s_i s_j`
-        (:mod:`dualtap.rbm.effective`), which for small weights is :math:`W^\top W` too.
+        hidden units there is nothing else but fields, and :math:`J = W^\top W`. Others make terms
+        of more spins too; J is the coefficient of :math:`s_i s_j`
+        (:mod:`dualtap.rbm.effective`), which for small weights is :math:`W^\top W` times the
+        variance of the prior.
 
         Returns
         -------
@@ -200,9 +203,7 @@ class LearnedRBM(
         return super().couplings()
 
     def _rows_of_couplings(self) -> RowsOfJ:
-        if self.hidden == "gaussian":
-            return low_rank_rows(self.components_, np.ones(len(self.components_)))
-        return low_rank_rows(*two_body_factors(self.components_))
+        return low_rank_rows(*two_body_factors(self.components_, self._prior()))
 
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of the chains of training in ascending order."""
@@ -211,9 +212,9 @@ class LearnedRBM(
 
     def _conditionals(self) -> Conditionals:
         W, b = self.components_, self.fields_
-        if self.hidden == "gaussian":
+        if isinstance(self._prior(), GaussianPrior):
             return LinearConditionals(W, np.ones(len(W), np.float32), b)
-        return BinaryConditionals(self.model())
+        return HiddenConditionals(self.model())
 
     def mode_errors(self, X: Any, n_modes: int = 20) -> NDArray[np.float64]:
         r"""Return :math:`t_\alpha` of the first modes of X: what the weights miss of them.
@@ -254,7 +255,7 @@ class LearnedRBM(
         n, n_hidden = self.n_patterns_, len(self.components_)
         if n:
             found = "1 pattern" if n == 1 else f"{n} patterns"
-            beta = f", β = {self.beta_:.3g}" if self.hidden == "gaussian" else ""
+            beta = f", β = {self.beta_:.3g}" if isinstance(self._prior(), GaussianPrior) else ""
             first = f"{found}{beta}: as many of {n_hidden} singular values stand above a gap"
         else:
             first = f"no pattern: there is no gap between the {n_hidden} singular values"
@@ -262,7 +263,7 @@ class LearnedRBM(
         ended = "" if reason is None else f", ended because {reason}"
         lines = [
             first,
-            f"hidden units: {self.hidden}",
+            f"hidden units: {self.hidden_}",
             f"training: {self.n_updates_} updates{ended}",
         ]
         seen = self.history_.pseudo_likelihood
@@ -281,23 +282,30 @@ class LearnedRBM(
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        write_run(Path(path), self._run, stored_parameters(self), names, force=force)
+        write_run(Path(path), self._run, self._stored_parameters(), names, force=force)
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        return stored_parameters(self) | {"hidden": prior_in_files(self.hidden)}
 
     @classmethod
-    def read(cls, path: str | Path) -> Self:
+    def read(cls, path: str | Path, *, hidden: Prior | None = None) -> Self:
         """Read what :meth:`write` or ``fit(checkpoint=...)`` wrote; :func:`dualtap.load` does too.
 
         Parameters
         ----------
         path : str or Path
+        hidden : Prior, optional
+            The prior of the hidden units, if it is not one of this package: files hold no code.
 
         Returns
         -------
         HopfieldRBM
         """
         run, parameters, names = read_run(Path(path))
+        stored = parameters.pop("hidden", "gaussian")
+        prior = prior_from_file(stored) if hidden is None else hidden
         try:
-            rbm = cls(**parameters)
+            rbm = cls(**parameters, hidden=prior)
             rbm._validate_params()
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is incomplete or damaged: {error}") from None
@@ -310,7 +318,15 @@ class LearnedRBM(
     def model(self) -> RBM:
         """Return the :class:`dualtap.rbm.model.RBM` that was learned."""
         check_is_fitted(self)
-        return self._run.model(PRIORS[self.hidden])
+        return self._run.model(self._prior())
+
+    def _prior(self) -> Prior:
+        return as_prior(self.hidden)
+
+    @property
+    def hidden_(self) -> str:
+        """Name of the prior of the hidden units."""
+        return prior_name(self._prior())
 
     @property
     def components_(self) -> NDArray[np.float32]:
@@ -367,10 +383,10 @@ class LearnedRBM(
     def beta_(self) -> float:
         """Inverse temperature, given or read off the weights."""
         found = self._patterns()
-        if self.hidden != "gaussian":
+        if not isinstance(self._prior(), GaussianPrior):
             raise AttributeError(
-                "beta_ is defined for Gaussian hidden units only: ±1 ones do not leave a model "
-                "of pairs"
+                "beta_ is defined for Gaussian hidden units only: others do not leave a model of "
+                "pairs"
             )
         return found.beta if self.beta is None else float(self.beta)
 

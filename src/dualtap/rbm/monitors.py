@@ -17,7 +17,8 @@ from scipy.sparse.linalg import svds
 from dualtap.hopfield import HopfieldModel
 from dualtap.local_fields import log_sigmoid
 from dualtap.metrics import coupling_error
-from dualtap.rbm.model import RBM, FloatArray
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import FloatArray
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
 _WINDOW = 0.1
@@ -47,7 +48,8 @@ def pseudo_likelihood(model: RBM, X: NDArray[Any]) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> from dualtap.rbm.monitors import pseudo_likelihood
     >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
     >>> round(pseudo_likelihood(model, np.array([[1, -1, 1]])), 4)
@@ -76,7 +78,8 @@ def pseudo_likelihood_one_step(model: RBM, X: NDArray[Any], rng: np.random.Gener
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> from dualtap.rbm.monitors import pseudo_likelihood_one_step
     >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
     >>> X = np.array([[1, -1, 1]])

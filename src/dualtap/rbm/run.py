@@ -26,9 +26,10 @@ from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.gibbs import Chains, random_chains
-from dualtap.rbm.model import RBM, Prior
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Ascent, Gradient, Training, has_diverged, step
+from dualtap.rbm.priors import Prior
 from dualtap.recovery.published.starts import leading_eigenpair
 from dualtap.spins import DenseSpins, Spins
 
