@@ -38,8 +38,8 @@ def models(X):
     short = {"max_updates": 30, "n_chains": 10, "early_stopping": False, "random_state": 0}
     yield dt.HopfieldPatterns(2, random_state=0).fit(X)
     yield dt.DualTAP(2, beta=1.5, random_state=0).fit(X)
-    yield dt.HopfieldRBM(3, **short).fit(X)
-    yield dt.HopfieldRBM(3, hidden="binary", **short).fit(X)
+    yield dt.HopfieldRBM.paper(3, **short).fit(X)
+    yield dt.HopfieldRBM.paper(3, hidden="binary", **short).fit(X)
     yield NaiveMeanField().fit(X)
     yield PseudoLikelihood(0.1).fit(X)
 

@@ -171,7 +171,8 @@ def test_a_seed_decides_whatever_the_threads_and_the_storage(model, holes, monke
 
 @pytest.mark.parametrize("hidden", ["gaussian", "binary"])
 def test_machines_fill_gaps_too(teacher, holes, hidden):
-    rbm = dt.HopfieldRBM(6, hidden=hidden, max_updates=400, early_stopping=False, random_state=0)
+    options = {"max_updates": 400, "early_stopping": False, "random_state": 0}
+    rbm = dt.HopfieldRBM.paper(6, hidden=hidden, **options)
     rbm.fit(teacher.sample(1000, random_state=1))
     X, Y, gaps = (a[:200] for a in holes)
     p = rbm.predict_entries(Y, random_state=0)

@@ -128,7 +128,7 @@ def test_options_reach_the_estimator(run, small):
     assert run("fit", small, *RBM, *options, "-o", "model.npz", "-q")[0] == 0
     model = dt.load("model.npz")
     assert (model.n_hidden, model.beta, model.max_updates, model.random_state) == (6, 3.0, 500, 9)
-    expected = dt.HopfieldRBM(6, random_state=9).fit(read_samples(small).spins.values)
+    expected = dt.HopfieldRBM.paper(6, random_state=9).fit(read_samples(small).spins.values)
     np.testing.assert_array_equal(model.components_, expected.components_)
     _, out, _ = run("show", "model.npz")
     assert re.search(r"beta +3 \(given\)\n", out)
@@ -396,7 +396,7 @@ def test_checkpoint_and_output_in_the_same_file(run, small):
 
 def test_divergence_is_a_warning_on_stderr(run, small):
     X = read_samples(small).spins.values
-    wild = dt.HopfieldRBM(6, learning_rate=1.0, max_updates=100, random_state=0)
+    wild = dt.HopfieldRBM.paper(6, learning_rate=1.0, max_updates=100, random_state=0)
     with pytest.warns(UserWarning, match="diverged"):
         wild.fit(X, checkpoint="run.npz")
     code, _, err = run("fit", small, "--resume", "run.npz", "-o", "model.npz", "-q")

@@ -14,7 +14,7 @@ from dualtap.rbm.priors import PRIORS
 
 def ours(X, setup, seed):
     """Fit with the package: its own rate, a look every ten updates."""
-    rbm = dualtap.HopfieldRBM(
+    rbm = dualtap.HopfieldRBM.paper(
         setup["n_hidden"], max_updates=setup["n_updates"], early_stopping=False, random_state=seed
     )
     start = time.perf_counter()

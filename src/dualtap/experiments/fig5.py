@@ -69,7 +69,7 @@ def samples(parameters: Parameters, seed: int) -> tuple[HopfieldModel, NDArray[n
 def untrained(parameters: Parameters, seed: int, **options: Any) -> HopfieldRBM:
     """Return the RBM of the figure, as the paper trains it."""
     # No early stop: the figure shows what comes after the best moment too.
-    return HopfieldRBM(
+    return HopfieldRBM.paper(
         parameters["hidden"],
         early_stopping=False,
         max_updates=parameters["updates"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,36 +17,33 @@ from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.edges import HasCouplings, RowsOfJ, low_rank_rows
 from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
-from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
-from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.pcd import Training
 from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
-from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
-from dualtap.spins import Spins, as_spins
+from dualtap.rbm.run import Run
+from dualtap.rbm.run_files import read_run, write_run
+from dualtap.rbm.scores import HasScores
+from dualtap.rbm.start import FIRST_SINGULAR_VALUE
+from dualtap.spins import as_spins
 from dualtap.spins.cluster import blocks_of
 
 _STOPPED = {
     "flat": "the pseudo-likelihood is flat",
+    "validation": "held-out samples score worse",
     "max_updates": "max_updates is reached",
+    "max_seconds": "max_seconds are over",
     "diverged": "it diverged",
     "callback": "a callback asked for it",
 }
 
 
-def _log_probability(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
-    """Return Σ log P(s_i | rest) over the observed entries of each sample, and their number."""
-    observed = S != 0
-    terms = log_sigmoid(2 * model.aligned_fields(S))
-    total = terms.sum(axis=1, dtype=np.float64, where=observed)
-    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
-
-
 class LearnedRBM(
+    HasScores,
     SummaryInNotebooks,
     TakesSpins,
     HasCouplings,
@@ -61,6 +57,7 @@ class LearnedRBM(
     hidden: str | Prior
     beta: float | None
     _run: Run
+    _finished: bool
     _found: Patterns | None
 
     def transform(self, X: Any) -> FloatArray:
@@ -77,86 +74,6 @@ class LearnedRBM(
         """
         check_is_fitted(self)
         return blocks_of(validated_spins(self, X), held=False).map(self.model().hidden_means)
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Return the exact mean log pseudo-likelihood per spin of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Missing entries take no part.
-        y : ignored
-
-        Returns
-        -------
-        float
-            -log 2 for a fair coin, 0 for certainty.
-        """
-        check_is_fitted(self)
-        total, n_observed = self._log_probabilities(validated_spins(self, X)).sum(axis=0)
-        return float(total / n_observed)
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return the exact mean log pseudo-likelihood per spin of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Missing entries take no part.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Low for samples unlike the training data, NaN for one without an observed entry.
-        """
-        check_is_fitted(self)
-        total, n_observed = self._log_probabilities(validated_spins(self, X)).T
-        result = np.full(len(total), np.nan)
-        np.divide(total, n_observed, out=result, where=n_observed > 0)
-        return result
-
-    def _log_probabilities(self, spins: Spins) -> NDArray[np.float64]:
-        return blocks_of(spins, held=False).map(partial(_log_probability, model=self.model()))
-
-    def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
-        """Return log Z with its error: exact for few units, else annealed.
-
-        Parameters
-        ----------
-        random_state : int, RandomState, Generator or None
-        **options
-            ``n_temperatures`` and ``n_chains`` of
-            :func:`dualtap.rbm.likelihood.annealed_log_partition`.
-
-        Returns
-        -------
-        LogPartition
-        """
-        check_is_fitted(self)
-        return log_partition(self.model(), random_state=random_state, **options)
-
-    def log_likelihood(self, X: Any, partition: LogPartition | None = None) -> float:
-        """Return the mean log-likelihood of complete samples, in nats per sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Without missing entries.
-        partition : LogPartition, optional
-            From :meth:`log_partition`, which is called with ``random_state=0`` when it is not
-            given. Its error is the error of this.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        spins, model = validated_spins(self, X), self.model()
-        if not spins.complete:
-            raise ValueError(INCOMPLETE)
-        free_energy = blocks_of(spins, held=False).map(model.free_energy)
-        log_z = (partition or self.log_partition(0)).value
-        return -float(np.mean(free_energy, dtype=np.float64)) - log_z
 
     def sample(
         self, n_samples: int = 1, *, n_steps: int = 100, random_state: RandomState = None
@@ -181,7 +98,7 @@ class LearnedRBM(
                 f"n_samples and n_steps must be at least 1, got {n_samples} and {n_steps}"
             )
         rng = as_generator(random_state)
-        ends = self._run.on_host().state.chains.spins
+        ends = self._kept().chains.spins
         order = np.resize(rng.permutation(len(ends)), n_samples)
         chains = Chains(ends[order], seeded_generators(n_samples, rng))
         return advance(self.model(), chains, n_steps).spins.astype(np.int8)
@@ -207,7 +124,7 @@ class LearnedRBM(
 
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of the chains of training in ascending order."""
-        chains = as_spins(self._run.on_host().state.chains.spins)
+        chains = as_spins(self._kept().chains.spins)
         return np.sort(self.score_samples(chains))
 
     def _conditionals(self) -> Conditionals:
@@ -249,7 +166,7 @@ class LearnedRBM(
         3 patterns, β = 2...: as many of 8 singular values stand above a gap
         hidden units: gaussian
         training: ... updates, ended because the pseudo-likelihood is flat
-        pseudo-likelihood: -0.1... per spin
+        pseudo-likelihood: -0.0... per spin, -0.1... of held-out samples
         """
         check_is_fitted(self)
         n, n_hidden = self.n_patterns_, len(self.components_)
@@ -266,9 +183,12 @@ class LearnedRBM(
             f"hidden units: {self.hidden_}",
             f"training: {self.n_updates_} updates{ended}",
         ]
-        seen = self.history_.pseudo_likelihood
-        if len(seen):  # partial_fit does not look
-            lines.append(f"pseudo-likelihood: {seen[-1]:.3f} per spin")
+        curve = self.history_
+        if len(curve.update):  # partial_fit does not look
+            at = max(int(np.searchsorted(curve.update, self.best_update_, side="right")) - 1, 0)
+            held_out = curve.validation[at]
+            text = "" if np.isnan(held_out) else f", {held_out:.3f} of held-out samples"
+            lines.append(f"pseudo-likelihood: {curve.pseudo_likelihood[at]:.3f} per spin{text}")
         return "\n".join(lines)
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
@@ -309,7 +229,7 @@ class LearnedRBM(
             rbm._validate_params()
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is incomplete or damaged: {error}") from None
-        rbm._keep(run)
+        rbm._keep(run, finished=True)
         rbm.n_features_in_ = run.state.weights.shape[1]
         if names is not None:
             rbm.feature_names_in_ = names.astype(object)
@@ -318,10 +238,16 @@ class LearnedRBM(
     def model(self) -> RBM:
         """Return the :class:`dualtap.rbm.model.RBM` that was learned."""
         check_is_fitted(self)
-        return self._run.model(self._prior())
+        state = self._kept()
+        return RBM(state.weights, state.fields, self._prior())
 
     def _prior(self) -> Prior:
-        return as_prior(self.hidden)
+        return as_prior(self._run.prior or "gaussian" if self.hidden == "auto" else self.hidden)
+
+    def _kept(self) -> Training:
+        """Return the present state while training goes on, the best one after it."""
+        best = self._run.best
+        return best.state if self._finished and best is not None else self._run.on_host().state
 
     @property
     def hidden_(self) -> str:
@@ -332,13 +258,13 @@ class LearnedRBM(
     def components_(self) -> NDArray[np.float32]:
         """The weights W."""
         check_is_fitted(self)
-        return self._run.on_host().state.weights
+        return self._kept().weights
 
     @property
     def fields_(self) -> NDArray[np.float32]:
         """Visible fields b."""
         check_is_fitted(self)
-        return self._run.on_host().state.fields
+        return self._kept().fields
 
     @property
     def history_(self) -> LearningCurve:
@@ -351,6 +277,12 @@ class LearnedRBM(
         """Updates made."""
         check_is_fitted(self)
         return self._run.update
+
+    @property
+    def best_update_(self) -> int:
+        """Updates that led to what is kept."""
+        check_is_fitted(self)
+        return self._run.update if self._run.best is None else self._run.best.update
 
     @property
     def stop_reason_(self) -> str:
@@ -398,8 +330,9 @@ class LearnedRBM(
             self._found = patterns_from_weights(self.components_, FIRST_SINGULAR_VALUE, rng)
         return self._found
 
-    def _keep(self, run: Run) -> None:
+    def _keep(self, run: Run, *, finished: bool = False) -> None:
         self._run = run
+        self._finished = finished
         self._found = None
 
     def __sklearn_is_fitted__(self) -> bool:

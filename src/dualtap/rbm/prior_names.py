@@ -77,6 +77,8 @@ def prior_from_file(stored: str | dict[str, Any]) -> str | Prior:
     """
     if isinstance(stored, str):
         return stored
+    if not isinstance(stored, dict) or not isinstance(stored.get("prior"), str):
+        raise ValueError(f"{str(stored)[:40]!r} is no prior of hidden units")
     name, parameters = stored["prior"], {k: v for k, v in stored.items() if k != "prior"}
     if name not in PRIORS:
         raise ValueError(

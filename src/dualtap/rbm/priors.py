@@ -344,6 +344,19 @@ def response(prior: Prior) -> float:
     return float(far - near) / 10
 
 
+def gain(prior: Prior) -> float:
+    """Return the largest slope of ⟨λ⟩, of those at zero and far away.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.priors import BinaryPrior, ZeroOnePrior, gain
+    >>> round(gain(BinaryPrior()), 2), round(gain(ZeroOnePrior()), 2)
+    (1.0, 0.25)
+    """
+    low, high = prior.mean(np.array([-0.05, 0.05]))
+    return max(response(prior), float(high - low) * 10)
+
+
 def random_signs(field: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw ±1 with P(+1) = 1 / (1 + exp(-2 field)).
 
