@@ -35,7 +35,7 @@ ChosenMethod = Annotated[
     Method | None,
     typer.Option(
         help="patterns (default): HopfieldPatterns. dualtap: the published algorithm, DualTAP. "
-        "rbm: a Gaussian RBM trained by PCD-10."
+        "rbm: HopfieldRBM."
     ),
 ]
 Patterns = Annotated[
