@@ -1,9 +1,9 @@
 """Run the benchmarks: ``python -m benchmarks NAME ...`` or ``python -m benchmarks NAME OPTIONS``.
 
 Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
-these when none is given. Only by name: ``real`` and ``structure``, which need ``--data DIR``,
-``sensitivity``, and ``scaling-paper``, which takes half an hour. ``python -m benchmarks recovery
---help`` lists the options of one.
+these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``, which need
+``--data DIR``, ``rbm-robust``, ``sensitivity``, and ``scaling-paper``, which takes half an hour.
+``python -m benchmarks recovery --help`` lists the options of one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from benchmarks import (
     memory,
     nulls,
     rbm,
+    rbm_data,
     real,
     recovery,
     recovery_speed,
@@ -133,11 +134,13 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "general": general.run,
     "nulls": nulls.run,
     "fits": fits.run,
+    "rbm-robust": rbm_data.robust,
+    "rbm-real": rbm_data.real,
     "real": real.run,
     "structure": structure.run,
     "sensitivity": sensitivity.run,
 }
-NOT_BY_DEFAULT = ("scaling-paper", "real", "structure", "sensitivity")
+NOT_BY_DEFAULT = ("scaling-paper", "rbm-robust", "rbm-real", "real", "structure", "sensitivity")
 
 
 def main(arguments: list[str]) -> None:

@@ -19,10 +19,14 @@ from benchmarks.references import NumpyPCD
 from dualtap import DualTAP, HopfieldModel, HopfieldRBM
 from dualtap._threads import one_blas_thread
 from dualtap.metrics import coupling_error, match
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import data_modes, is_flat, mode_errors, pseudo_likelihood
 from dualtap.rbm.pcd import Ascent
-from dualtap.rbm.run import Run, start_run, train
+from dualtap.rbm.priors import PRIORS
+from dualtap.rbm.run import Run
+from dualtap.rbm.start import start_run
+from dualtap.rbm.stop import Plan
+from dualtap.rbm.training import train
 
 CASE = "PCD-10, N=1000 N_h=15, batch 100, 100 chains"
 RATE = 4e-4
@@ -46,11 +50,7 @@ def _runs(
         X,
         PRIORS["gaussian"],
         Ascent(run.learning_rate, n_steps=n_steps),
-        batch_size=100,
-        look_every=look_every,
-        max_updates=10**9,
-        early_stopping=False,
-        teacher=None,
+        Plan(look_every, max_updates=10**9, early_stopping=False),
     )
 
 
@@ -227,12 +227,12 @@ def learning(seed: int, n_samples: int) -> dict[str, Any]:
     teacher = HopfieldModel.random(1000, 10, 2.0, random_state=seed)
     X = teacher.sample(n_samples, random_state=1000 + seed)
     modes = data_modes(X, 20)
-    rbm = HopfieldRBM(
+    rbm = HopfieldRBM.paper(
         15, early_stopping=False, max_updates=600, look_every=5, random_state=seed
     ).fit(X, teacher=teacher)
-    untrained = HopfieldRBM(15, max_updates=1, random_state=seed).fit(X)
+    untrained = HopfieldRBM.paper(15, max_updates=1, random_state=seed).fit(X)
     first = mode_errors(untrained.components_, modes)
-    stopped = HopfieldRBM(15, random_state=seed).fit(X)
+    stopped = HopfieldRBM.paper(15, random_state=seed).fit(X)
     curve = rbm.history_
     flat = int(np.argmax(is_flat(curve.update, curve.pseudo_likelihood)))
     best = int(np.argmin(curve.error))
@@ -270,7 +270,7 @@ def plot_learning() -> None:
     from dualtap.plots import learning_figure
 
     teacher, X = _data()
-    rbm = HopfieldRBM(15, early_stopping=False, max_updates=500, look_every=5, random_state=0)
+    rbm = HopfieldRBM.paper(15, early_stopping=False, max_updates=500, look_every=5, random_state=0)
     figure = learning_figure(rbm.fit(X, teacher=teacher))
     figure.suptitle("N = 1000, P = 10, β = 2, M = 1000, 15 hidden units")
     figure.savefig(PICTURES / "rbm-learning.png", dpi=120)
@@ -298,8 +298,10 @@ def rates() -> list[dict[str, Any]]:
         X = teacher.sample(n_samples, random_state=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rbm = HopfieldRBM(15, random_state=0).fit(X)
-            fast = HopfieldRBM(15, learning_rate=20 * rbm.learning_rate_, random_state=0).fit(X)
+            rbm = HopfieldRBM.paper(15, random_state=0).fit(X)
+            fast = HopfieldRBM.paper(15, learning_rate=20 * rbm.learning_rate_, random_state=0).fit(
+                X
+            )
         rows.append(
             {
                 "case": f"N={n_spins} P={n_patterns} β={beta:g} M={n_samples}",

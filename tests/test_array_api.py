@@ -22,7 +22,8 @@ from dualtap.couplings import (
     factors_of,
 )
 from dualtap.rbm.gibbs import Chains, advance, random_chains
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import PRIORS
 from dualtap.schemes import AMP, TAP, OpperWinther, SequentialAMP, SequentialTAP
 from dualtap.schemes.rank_tap import RankTAP, RankTAPState
 from dualtap.solve import join, solve
@@ -407,7 +408,7 @@ RBMS = {
 
 def rbm(**options):
     small = {"batch_size": 25, "n_chains": 21, "n_steps": 3, "random_state": 0, "max_updates": 20}
-    return dt.HopfieldRBM(6, early_stopping=False, **{**small, **options})
+    return dt.HopfieldRBM.paper(6, early_stopping=False, **{**small, **options})
 
 
 def assert_close(found, expected):
@@ -503,8 +504,8 @@ def test_packed_samples_are_never_unpacked_whole(X, monkeypatch):
         return result
 
     monkeypatch.setattr(PackedSpins, "block", counted)
-    monkeypatch.setattr("dualtap.rbm.run._MOST_SAMPLES", 30)
-    monkeypatch.setattr("dualtap.rbm.run._WATCHED_SAMPLES", 30)
+    monkeypatch.setattr("dualtap.rbm.samples._MOST_SAMPLES", 30)
+    monkeypatch.setattr("dualtap.rbm.samples._WATCHED_SAMPLES", 30)
     rbm(fields=True).fit(spins)
     rbm().partial_fit(spins)
     assert 0 < most <= 30

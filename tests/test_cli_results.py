@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame(Y, columns=NAMES)
     dt.save(dt.HopfieldPatterns(2, random_state=0).fit(frame), here / "model.npz")
     options = {"max_updates": 40, "n_chains": 20, "early_stopping": False, "random_state": 0}
-    dt.save(dt.HopfieldRBM(3, **options).fit(frame), here / "rbm.npz")
+    dt.save(dt.HopfieldRBM.paper(3, **options).fit(frame), here / "rbm.npz")
     return here
 
 

@@ -12,7 +12,8 @@ import dualtap as dt
 from dualtap import edges as edges_module
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.edges import low_rank_rows, pattern_intervals, strongest_pairs
-from dualtap.rbm.effective import two_body_factors
+from dualtap.rbm.effective import even_series, two_body_factors
+from dualtap.rbm.priors import PRIORS
 from dualtap.recovery.training import strength_covariance
 
 STATES = np.array(list(itertools.product([-1, 1], repeat=6)))
@@ -37,8 +38,8 @@ def models(X):
     short = {"max_updates": 30, "n_chains": 10, "early_stopping": False, "random_state": 0}
     yield dt.HopfieldPatterns(2, random_state=0).fit(X)
     yield dt.DualTAP(2, beta=1.5, random_state=0).fit(X)
-    yield dt.HopfieldRBM(3, **short).fit(X)
-    yield dt.HopfieldRBM(3, hidden="binary", **short).fit(X)
+    yield dt.HopfieldRBM.paper(3, **short).fit(X)
+    yield dt.HopfieldRBM.paper(3, hidden="binary", **short).fit(X)
     yield NaiveMeanField().fit(X)
     yield PseudoLikelihood(0.1).fit(X)
 
@@ -60,23 +61,25 @@ def test_couplings_are_the_two_body_terms_of_the_log_probability():
 
 
 @pytest.mark.parametrize("size", [0.1, 1.0, 4.0])
-def test_two_body_couplings_of_binary_units_are_exact(size):
+@pytest.mark.parametrize("name", PRIORS)
+def test_two_body_couplings_are_exact_for_any_prior(name, size):
     W = size * np.random.default_rng(1).standard_normal((3, 6))
-    x = STATES @ W.T
-    J = low_rank_rows(*two_body_factors(W))(slice(0, 6))
+    log_p = PRIORS[name].log_normalizer(STATES @ W.T).sum(axis=1)
+    J = low_rank_rows(*two_body_factors(W, PRIORS[name]))(slice(0, 6))
     np.fill_diagonal(J, 0)
-    np.testing.assert_allclose(J, two_body(np.logaddexp(x, -x).sum(axis=1)), atol=1e-13)
+    np.testing.assert_allclose(J, two_body(log_p), atol=1e-7, rtol=1e-7)
 
 
 def test_two_body_couplings_of_weights_with_a_right_angle():
-    """A node of the sum where a cosine vanishes loses nothing."""
-    w = np.array([[0.5, 0.5, 0.5, 0.5, 0.5, 0.5]])
-    step = 2 * np.pi / (3 + 18)
-    w[0, 2] = np.pi / 2 / step
+    """A term of the series where a cosine vanishes loses nothing."""
+    w = np.array([[0.5, 0.5, 0.5, 0.5, 0.5, 2.0]])
+    omega = even_series(PRIORS["binary"], 2**2.5)[1]
+    w[0, 2] = np.pi / 2 / omega[9]
+    assert 4 < np.abs(w).sum() <= 2**2.5
     x = STATES @ w.T
-    J = low_rank_rows(*two_body_factors(w))(slice(0, 6))
+    J = low_rank_rows(*two_body_factors(w, PRIORS["binary"]))(slice(0, 6))
     np.fill_diagonal(J, 0)
-    np.testing.assert_allclose(J, two_body(np.logaddexp(x, -x).sum(axis=1)), atol=1e-12)
+    np.testing.assert_allclose(J, two_body(np.logaddexp(x, -x).sum(axis=1)), atol=1e-10)
 
 
 def test_couplings_of_the_teacher_are_recovered(fitted):

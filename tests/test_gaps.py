@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import dualtap as dt
 from dualtap.gaps import LinearConditionals, entry_probabilities, random_draws
-from dualtap.rbm.effective import BinaryConditionals
-from dualtap.rbm.model import RBM, BinaryPrior
+from dualtap.rbm.effective import HiddenConditionals
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import BinaryPrior
 from dualtap.spins import PackedSpins, as_spins, builder
 
 N = 7
@@ -33,7 +34,7 @@ def binary():
     W = RNG.normal(0, 0.7, (3, N)).astype(np.float32)
     b = RNG.normal(0, 0.4, N).astype(np.float32)
     model = RBM(W, b, BinaryPrior())
-    return BinaryConditionals(model), -model.free_energy(STATES.astype(np.float32)).astype(float)
+    return HiddenConditionals(model), -model.free_energy(STATES.astype(np.float32)).astype(float)
 
 
 LAWS = {"linear": linear(), "binary": binary()}
@@ -170,7 +171,8 @@ def test_a_seed_decides_whatever_the_threads_and_the_storage(model, holes, monke
 
 @pytest.mark.parametrize("hidden", ["gaussian", "binary"])
 def test_machines_fill_gaps_too(teacher, holes, hidden):
-    rbm = dt.HopfieldRBM(6, hidden=hidden, max_updates=400, early_stopping=False, random_state=0)
+    options = {"max_updates": 400, "early_stopping": False, "random_state": 0}
+    rbm = dt.HopfieldRBM.paper(6, hidden=hidden, **options)
     rbm.fit(teacher.sample(1000, random_state=1))
     X, Y, gaps = (a[:200] for a in holes)
     p = rbm.predict_entries(Y, random_state=0)

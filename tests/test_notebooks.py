@@ -21,7 +21,7 @@ CELLS = [
     "dt.HopfieldPatterns(random_state=0)",
     "dt.HopfieldPatterns(random_state=0, verbose=True).fit(X)",
     "model = dt.DualTAP(3, beta=2.0, random_state=0, verbose=True).fit(X)",
-    "dt.HopfieldRBM(6, random_state=0, verbose=True).fit(X)",
+    "dt.HopfieldRBM.paper(6, random_state=0, verbose=True).fit(X)",
     "from dualtap.plots import plot_patterns, plot_spectrum\nplot_patterns(model, shape=(10, 20));",
     "dt.HopfieldPatterns(random_state=0).fit(X);",
 ]
@@ -166,7 +166,7 @@ def test_nothing_found_is_shown_too():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("hidden", ["gaussian", "binary"])
 def test_summary_of_an_rbm(samples, hidden):
-    model = dt.HopfieldRBM(6, hidden=hidden, max_updates=30, random_state=0)
+    model = dt.HopfieldRBM.paper(6, hidden=hidden, max_updates=30, random_state=0)
     assert "dualtap-summary" not in model._repr_html_()
     model.fit(samples)
     summary = model.summary()
@@ -178,7 +178,7 @@ def test_summary_of_an_rbm(samples, hidden):
 
 
 def test_summary_while_training_goes_on(samples):
-    model = dt.HopfieldRBM(6, random_state=0).partial_fit(samples)
+    model = dt.HopfieldRBM.paper(6, random_state=0).partial_fit(samples)
     assert model.summary().splitlines() == [
         "no pattern: there is no gap between the 6 singular values",
         "hidden units: gaussian",

@@ -32,7 +32,7 @@ def close_figures():
 def trained():
     teacher = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0)
     X = teacher.sample(100, random_state=1)
-    return [dt.HopfieldRBM(6, random_state=0).fit(X, teacher=t) for t in (teacher, None)]
+    return [dt.HopfieldRBM.paper(6, random_state=0).fit(X, teacher=t) for t in (teacher, None)]
 
 
 def test_learning_curve(trained):

@@ -17,7 +17,7 @@ import dualtap as dt
 from dualtap.io import read_samples
 from dualtap.rbm import run as run_module
 
-RBM = ("--method", "rbm", "--hidden", 6)
+RBM = ("--method", "rbm-paper", "--hidden", 6)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,6 +87,14 @@ def test_sample_fit_show(run, small):
     assert re.search(r"recovered +3\n", out)
 
 
+def test_defaults_hold_out_samples(run, small):
+    options = ("--method", "rbm", "--hidden", 4, "--updates", 30, "-o", "model.npz", "--json")
+    code, out, _ = run("fit", small, *options)
+    assert code == 0
+    assert json.loads(out)["n_hidden"] == 4
+    assert np.isfinite(dt.load("model.npz").history_.validation).all()
+
+
 def test_show_prints_the_learning_curve_and_singular_values(run, small):
     assert run("fit", small, *RBM, "-o", "model.npz", "-q") == (0, "", "")
     code, out, _ = run("show", "model.npz")
@@ -128,7 +136,7 @@ def test_options_reach_the_estimator(run, small):
     assert run("fit", small, *RBM, *options, "-o", "model.npz", "-q")[0] == 0
     model = dt.load("model.npz")
     assert (model.n_hidden, model.beta, model.max_updates, model.random_state) == (6, 3.0, 500, 9)
-    expected = dt.HopfieldRBM(6, random_state=9).fit(read_samples(small).spins.values)
+    expected = dt.HopfieldRBM.paper(6, random_state=9).fit(read_samples(small).spins.values)
     np.testing.assert_array_equal(model.components_, expected.components_)
     _, out, _ = run("show", "model.npz")
     assert re.search(r"beta +3 \(given\)\n", out)
@@ -207,7 +215,7 @@ def test_resume_into_another_checkpoint(run, small):
     assert run("fit", small, *RBM, *first)[0] == 0
     before = Path("first.npz").read_bytes()
     again = ("--resume", "first.npz", "--updates", 40, "--checkpoint", "second.npz")
-    assert run("fit", small, "--method", "rbm", *again, "-o", "model.npz", "-q")[0] == 0
+    assert run("fit", small, "--method", "rbm-paper", *again, "-o", "model.npz", "-q")[0] == 0
     assert Path("first.npz").read_bytes() == before
     assert_same(dt.load("second.npz"), dt.load("model.npz"))
     assert dt.load("model.npz").n_updates_ == 40
@@ -238,7 +246,7 @@ def test_ctrl_c_before_the_first_update(run, small, monkeypatch):
     def start(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dualtap.rbm.estimator.start_run", start)
+    monkeypatch.setattr("dualtap.rbm.fitting.start_run", start)
     code, _, err = run("fit", small, *RBM, "--checkpoint", "run.npz", "-o", "model.npz", "-q")
     assert code == 130
     assert "--resume" not in err  # there is no file to go on with
@@ -267,7 +275,7 @@ cli.main()
 def test_sigint_to_a_running_process(run):
     size = ("--spins", 300, "--patterns", 3, "--samples", 100, "--sweeps", 20)
     assert run("sample", *size, "-o", "data.npz", "-q")[0] == 0
-    rbm = ("fit", "data.npz", "--method", "rbm", "--hidden", 10, "--updates", 150)
+    rbm = ("fit", "data.npz", "--method", "rbm-paper", "--hidden", 10, "--updates", 150)
     arguments = map(str, (*rbm, "--checkpoint", "run.npz", "-o", "model.npz"))
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments],
@@ -297,8 +305,8 @@ def test_sigint_to_a_running_process(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--method", "rbm", "--patterns", 3), "--patterns is not an option of --method rbm"),
-        (("--method", "rbm", "--students", 3), "--students is not an option of --method rbm"),
+        (("--method", "rbm-paper", "--patterns", 3), "--patterns is not an option of --method rbm"),
+        (("--method", "rbm-paper", "--students", 3), "--students is not an option of --method rbm"),
         (("--hidden", 3), "--hidden is not an option of --method patterns"),
         (("--updates", 3), "--updates is not an option of --method patterns"),
         (("--checkpoint", "run.npz"), "--checkpoint is not an option of --method patterns"),
@@ -333,7 +341,7 @@ def test_bad_usage_is_one_line_and_code_2(run, small, options, message):
 
 @pytest.mark.parametrize("option", ["--hidden", "--updates"])
 def test_numbers_out_of_range(run, small, option):
-    code, out, err = run("fit", small, "--method", "rbm", option, 0, "-o", "model.npz")
+    code, out, err = run("fit", small, "--method", "rbm-paper", option, 0, "-o", "model.npz")
     assert (code, out) == (2, "")
     assert option in err
     assert "Traceback" not in err
@@ -396,7 +404,7 @@ def test_checkpoint_and_output_in_the_same_file(run, small):
 
 def test_divergence_is_a_warning_on_stderr(run, small):
     X = read_samples(small).spins.values
-    wild = dt.HopfieldRBM(6, learning_rate=1.0, max_updates=100, random_state=0)
+    wild = dt.HopfieldRBM.paper(6, learning_rate=1.0, max_updates=100, random_state=0)
     with pytest.warns(UserWarning, match="diverged"):
         wild.fit(X, checkpoint="run.npz")
     code, _, err = run("fit", small, "--resume", "run.npz", "-o", "model.npz", "-q")

@@ -20,7 +20,8 @@ from dualtap._chains import seeded_generators
 from dualtap._kernels.gibbs import _sample_hidden
 from dualtap._kernels.signs import _halved, uniform
 from dualtap.rbm.gibbs import Chains, advance, random_chains
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import PRIORS
 
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])
 with_and_without_fields = pytest.mark.parametrize("with_fields", [False, True])
@@ -619,30 +620,3 @@ def test_each_hidden_unit_has_its_own_input(n_hidden, binary):
     np.testing.assert_array_equal(np.sign(hidden), np.sign(x))
     if not binary:
         assert np.abs(hidden - x).max() < 8
-
-
-class UniformPrior:
-    """λ uniform on ±1 up to the ends: a law that the kernels do not know."""
-
-    name = "uniform"
-
-    def mean(self, x):
-        return 1 / np.tanh(x) - 1 / x
-
-    def log_normalizer(self, x):
-        return np.log(np.sinh(x) / x)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda model: model.aligned_fields(np.ones((2, 5))),
-        lambda model: advance(model, random_chains(2, 5, np.random.default_rng(0)), 1),
-    ],
-    ids=["pseudo-likelihood", "chains"],
-)
-def test_a_third_prior_is_refused_where_formulas_are_of_two(use):
-    model = RBM(0.3 * np.ones((2, 5)), np.zeros(5), UniformPrior())
-    assert np.isfinite(model.hidden_means(np.ones((2, 5)))).all()
-    with pytest.raises(ValueError, match="unknown hidden prior 'uniform'"):
-        use(model)

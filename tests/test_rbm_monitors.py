@@ -18,7 +18,7 @@ from dualtap.rbm.likelihood import (
     log_likelihood,
     log_partition,
 )
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import (
     LearningCurve,
     data_modes,
@@ -30,6 +30,7 @@ from dualtap.rbm.monitors import (
     singular_values,
     weights_error,
 )
+from dualtap.rbm.priors import PRIORS
 
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])
 

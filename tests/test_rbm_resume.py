@@ -44,7 +44,9 @@ CONFIGURATIONS = {
     "missing": {},
     "batch of one": {"batch_size": 1},
     "whole batch": {"batch_size": 50},
-    "automatic rate": {"learning_rate": "auto", "fields": True},
+    "automatic rate": {"learning_rate": "paper", "fields": True},
+    "held out": {"validation": 0.3, "fields": True},
+    "relu": {"hidden": "relu", "validation": 0.3},
     "everything, missing": {
         "estimate": "cd",
         "momentum": 0.3,
@@ -83,7 +85,7 @@ def data_for(name):
 
 
 def rbm(name="pcd", **changes):
-    return HopfieldRBM(**(BASE | CONFIGURATIONS[name] | changes))
+    return HopfieldRBM.paper(**(BASE | CONFIGURATIONS[name] | changes))
 
 
 @cache
@@ -215,7 +217,7 @@ def test_ctrl_c_while_a_checkpoint_is_written(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         real(descriptor)
 
-    monkeypatch.setattr("dualtap.rbm.estimator._CHECKPOINT_SECONDS", -1)
+    monkeypatch.setattr("dualtap.rbm.fitting._CHECKPOINT_SECONDS", -1)
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(KeyboardInterrupt):
         rbm().fit(data_for("pcd"), teacher=samples()[0], checkpoint=path)
@@ -226,7 +228,7 @@ def test_ctrl_c_while_a_checkpoint_is_written(tmp_path, monkeypatch):
 
 def test_early_stopping_comes_at_the_same_update(tmp_path):
     path = tmp_path / "run.npz"
-    options = {"early_stopping": True, "max_updates": 2000, "learning_rate": "auto"}
+    options = {"early_stopping": True, "max_updates": 2000, "learning_rate": "paper"}
     whole = rbm(**options).fit(data_for("pcd"))
     assert whole.stop_reason_ == "flat"
     for update in (whole.n_updates_ // 3, whole.n_updates_ - 1):
@@ -313,13 +315,13 @@ KILLED = {"n_hidden": 6, "look_every": 2, "learning_rate": 4e-4, "early_stopping
 SCRIPT = f"""
 import pathlib, sys
 import dualtap as dt
-from dualtap.rbm import estimator
+from dualtap.rbm import fitting
 
-estimator._CHECKPOINT_SECONDS = -1
+fitting._CHECKPOINT_SECONDS = -1
 teacher = dt.HopfieldModel.random(300, 3, beta=2.0, random_state=0)
 X = teacher.sample(120, random_state=1)
 path = pathlib.Path(sys.argv[1])
-model = dt.HopfieldRBM(**{KILLED}, max_updates=10**7, random_state=0)  # more than it will make
+model = dt.HopfieldRBM.paper(**{KILLED}, max_updates=10**7, random_state=0)
 model.fit(X, checkpoint=path, resume_from=path if path.exists() else None)
 """
 
@@ -350,7 +352,7 @@ def test_killed_again_and_again(tmp_path):
         reached = updates_in(path)
     teacher = HopfieldModel.random(300, 3, beta=2.0, random_state=0)
     X = teacher.sample(120, random_state=1)
-    model = HopfieldRBM(**KILLED, max_updates=reached + 7, random_state=0)
+    model = HopfieldRBM.paper(**KILLED, max_updates=reached + 7, random_state=0)
     resumed, whole = clone(model).fit(X, checkpoint=path, resume_from=path), clone(model).fit(X)
     assert resumed.n_updates_ == reached + 7
     assert_same(dt.load(path), whole, tmp_path)
@@ -368,7 +370,7 @@ def test_checkpoints_are_written_on_the_way(tmp_path, monkeypatch):
     def look(model):
         seen.append((updates_in(path), dt.load(path).stop_reason_) if path.exists() else None)
 
-    monkeypatch.setattr("dualtap.rbm.estimator._CHECKPOINT_SECONDS", -1)
+    monkeypatch.setattr("dualtap.rbm.fitting._CHECKPOINT_SECONDS", -1)
     rbm(max_updates=17).fit(data_for("pcd"), checkpoint=path, callbacks=[look])
     assert seen == [None, (0, ""), (5, ""), (10, "")]
     assert (updates_in(path), dt.load(path).stop_reason_) == (17, "max_updates")
@@ -376,7 +378,7 @@ def test_checkpoints_are_written_on_the_way(tmp_path, monkeypatch):
 
 
 def test_checkpoints_are_seldom(tmp_path, monkeypatch):
-    monkeypatch.setattr("dualtap.rbm.estimator._CHECKPOINT_SECONDS", 1e9)
+    monkeypatch.setattr("dualtap.rbm.fitting._CHECKPOINT_SECONDS", 1e9)
     path = tmp_path / "run.npz"
     there = []
     rbm().fit(data_for("pcd"), checkpoint=path, callbacks=[lambda _: there.append(path.exists())])
@@ -474,7 +476,7 @@ def test_other_data(checkpoint):
 def test_another_schema(checkpoint):
     arrays = dict(np.load(checkpoint))
     np.savez(checkpoint, **(arrays | {"schema": np.array(99)}))
-    message = r"run\.npz has schema 99, this version of dualtap reads up to 1; upgrade"
+    message = r"run\.npz has schema 99, this version of dualtap reads up to 2; upgrade"
     assert_refused(checkpoint, message)
     with pytest.raises(ValueError, match=message):
         dt.load(checkpoint)
@@ -566,6 +568,8 @@ ARRAYS = [
     "curve_pseudo_likelihood_one_step",
     "curve_error",
     "curve_singular_values",
+    "curve_validation",
+    "curve_validation_error",
 ]
 
 

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from dualtap._chains import seeded_generators
 from dualtap._threads import one_blas_thread
 from dualtap.rbm.gibbs import Chains, advance, random_chains
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood, singular_values
 from dualtap.rbm.pcd import (
     Ascent,
@@ -26,13 +26,11 @@ from dualtap.rbm.pcd import (
     step,
     strength,
 )
-from dualtap.rbm.run import (
-    FIRST_SINGULAR_VALUE,
-    batches,
-    largest_second_moment,
-    start_run,
-    train,
-)
+from dualtap.rbm.priors import PRIORS
+from dualtap.rbm.samples import batches, largest_second_moment
+from dualtap.rbm.start import FIRST_SINGULAR_VALUE, start_run
+from dualtap.rbm.stop import Plan
+from dualtap.rbm.training import train
 
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])
 
@@ -511,8 +509,8 @@ def test_train_looks_as_often_as_told_and_ends_where_told():
     run = start_run(X, 3, 10, 10, (0.01, 0.0), seed=0)
     runs = list(
         train(
-            run, X, PRIORS["gaussian"], Ascent(0.01, n_steps=1), batch_size=10, look_every=3,
-            max_updates=7, early_stopping=False, teacher=None,
+            run, X, PRIORS["gaussian"], Ascent(0.01, n_steps=1),
+            Plan(look_every=3, batch_size=10, max_updates=7, early_stopping=False),
         )
     )  # fmt: skip
     assert [r.update for r in runs] == list(range(8))

@@ -62,7 +62,7 @@ def votes():
 def rbm():
     teacher = dt.HopfieldModel.random(n_spins=120, n_patterns=2, beta=2.0, random_state=0)
     X = teacher.sample(100, random_state=1)
-    return dt.HopfieldRBM(n_hidden=4, random_state=0).fit(X), X, teacher
+    return dt.HopfieldRBM.paper(n_hidden=4, random_state=0).fit(X), X, teacher
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +333,7 @@ def test_labels_from_files_are_read_as_they_were_written(votes):
 
 def test_an_rbm_that_learned_nothing_says_so():
     X = np.random.default_rng(0).integers(0, 2, (50, 40))
-    shown = contents(checked(dt.HopfieldRBM(n_hidden=3, random_state=0).partial_fit(X), X))
+    shown = contents(checked(dt.HopfieldRBM.paper(n_hidden=3, random_state=0).partial_fit(X), X))
     assert headline(shown) == "No pattern found"
     assert lead(shown)[0].endswith("trained for 1 updates.")
     assert "train longer" in lead(shown)[1]

@@ -29,7 +29,7 @@ from dualtap.recovery.learned import LearnedPatterns
 GIVEN = dt.HopfieldPatterns(2, random_state=0)
 BLIND = dt.HopfieldPatterns(random_state=0)
 PUBLISHED = dt.DualTAP(2, beta=2.0, random_state=0)
-RBM = dt.HopfieldRBM(3, max_updates=20, n_chains=10, early_stopping=False, random_state=0)
+RBM = dt.HopfieldRBM.paper(3, max_updates=20, n_chains=10, early_stopping=False, random_state=0)
 PAIRS = [
     NaiveMeanField(shrinkage=0.1),
     PseudoLikelihood(0.1),

@@ -7,13 +7,14 @@ from protocol import serve
 
 import dualtap
 from benchmarks.references import NumpyPCD
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood
+from dualtap.rbm.priors import PRIORS
 
 
 def ours(X, setup, seed):
     """Fit with the package: its own rate, a look every ten updates."""
-    rbm = dualtap.HopfieldRBM(
+    rbm = dualtap.HopfieldRBM.paper(
         setup["n_hidden"], max_updates=setup["n_updates"], early_stopping=False, random_state=seed
     )
     start = time.perf_counter()

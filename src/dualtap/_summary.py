@@ -153,12 +153,12 @@ def _describe_rbm(model: HopfieldRBM) -> dict[str, Any]:
         "n_patterns": model.n_patterns_,
         "n_spins": model.n_features_in_,
         "n_hidden": len(model.components_),
-        "hidden": model.hidden,
+        "hidden": model.hidden_,
         "updates": model.n_updates_,
         "stopped_because": model.stop_reason_ or "still training",
         "learning_rate": model.learning_rate_,
     }
-    if model.hidden == "gaussian":
+    if model.hidden_ == "gaussian":
         result |= {"beta": model.beta_, "beta_was_given": model.beta is not None}
     result["singular_values"] = model.singular_values_.tolist()
     result["learning_curve"] = {
@@ -219,7 +219,7 @@ def against(model: Model, teacher: HopfieldModel) -> dict[str, Any]:
 def _coupling_error(model: Model, teacher: HopfieldModel) -> CouplingError | None:
     if isinstance(model, LearnedPatterns):
         return coupling_error(model.magnetizations_, teacher.patterns)
-    if model.hidden != "gaussian":
+    if model.hidden_ != "gaussian":
         return None
     factors = np.sqrt(teacher.n_spins / teacher.beta) * model.components_
     return coupling_error(factors, teacher.patterns)

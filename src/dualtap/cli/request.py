@@ -23,19 +23,21 @@ class Method(StrEnum):
     patterns = "patterns"
     dualtap = "dualtap"
     rbm = "rbm"
+    rbm_paper = "rbm-paper"
 
 
 _OWN = {
     Method.patterns: ("patterns",),
     Method.dualtap: ("patterns", "beta", "students"),
     Method.rbm: ("hidden", "beta", "updates", "checkpoint", "resume"),
+    Method.rbm_paper: ("hidden", "beta", "updates", "checkpoint", "resume"),
 }
 
 ChosenMethod = Annotated[
     Method | None,
     typer.Option(
         help="patterns (default): HopfieldPatterns. dualtap: the published algorithm, DualTAP. "
-        "rbm: a Gaussian RBM trained by PCD-10."
+        "rbm: HopfieldRBM. rbm-paper: the RBM of the paper, HopfieldRBM.paper."
     ),
 ]
 Patterns = Annotated[
@@ -51,7 +53,9 @@ Students = Annotated[
         min=1,
     ),
 ]
-Hidden = Annotated[int | None, typer.Option(help="rbm: number of hidden units.", min=1)]
+Hidden = Annotated[
+    int | None, typer.Option(help="rbm: number of hidden units; chosen if omitted.", min=1)
+]
 Updates = Annotated[int | None, typer.Option(help="rbm: maximum number of updates.", min=1)]
 Checkpoint = Annotated[
     Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
@@ -99,7 +103,7 @@ class Request:
         """Return the fitted model; only an RBM looks at the teacher, to follow its error."""
         from dualtap.recovery import DualTAP, HopfieldPatterns
 
-        if self.method is Method.rbm:
+        if self.method in (Method.rbm, Method.rbm_paper):
             return self._fit_rbm(spins, teacher, seed, verbose)
         options: dict[str, Any] = {"random_state": seed, "verbose": verbose}
         model: HopfieldPatterns | DualTAP
@@ -117,10 +121,11 @@ class Request:
 
         given = {"n_hidden": self.hidden, "max_updates": self.updates, "beta": self.beta}
         changes = {name: value for name, value in given.items() if value is not None}
+        make = HopfieldRBM.paper if self.method is Method.rbm_paper else HopfieldRBM
         parameters: dict[str, Any] = {"random_state": seed}
         if self.resume is not None:
-            parameters = HopfieldRBM.read(self.resume).get_params()
-        model = HopfieldRBM(**(parameters | changes | {"verbose": verbose}))
+            make, parameters = HopfieldRBM, HopfieldRBM.read(self.resume).get_params()
+        model = make(**(parameters | changes | {"verbose": verbose}))
         kept = self.checkpoint or self.resume
         try:
             model.fit(spins, teacher=teacher, checkpoint=kept, resume_from=self.resume)

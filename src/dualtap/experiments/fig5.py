@@ -25,8 +25,9 @@ from dualtap.experiments.judging import (
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error
 from dualtap.rbm.estimator import HopfieldRBM
-from dualtap.rbm.model import PRIORS, RBM
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import is_flat
+from dualtap.rbm.priors import PRIORS
 from dualtap.recovery import DualTAP
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def samples(parameters: Parameters, seed: int) -> tuple[HopfieldModel, NDArray[n
 def untrained(parameters: Parameters, seed: int, **options: Any) -> HopfieldRBM:
     """Return the RBM of the figure, as the paper trains it."""
     # No early stop: the figure shows what comes after the best moment too.
-    return HopfieldRBM(
+    return HopfieldRBM.paper(
         parameters["hidden"],
         early_stopping=False,
         max_updates=parameters["updates"],

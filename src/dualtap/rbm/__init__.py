@@ -2,5 +2,26 @@
 
 from dualtap.rbm.estimator import HopfieldRBM
 from dualtap.rbm.monitors import LearningCurve
+from dualtap.rbm.priors import (
+    BinaryPrior,
+    GaussianPrior,
+    LaplacePrior,
+    Prior,
+    ReluPrior,
+    SpikeSlabPrior,
+    UniformPrior,
+    ZeroOnePrior,
+)
 
-__all__ = ["HopfieldRBM", "LearningCurve"]
+__all__ = [
+    "BinaryPrior",
+    "GaussianPrior",
+    "HopfieldRBM",
+    "LaplacePrior",
+    "LearningCurve",
+    "Prior",
+    "ReluPrior",
+    "SpikeSlabPrior",
+    "UniformPrior",
+    "ZeroOnePrior",
+]

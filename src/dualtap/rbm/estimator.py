@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -13,72 +11,75 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from dualtap._files import stored_parameters
 from dualtap._namespace import origin
-from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
 from dualtap._validation import validated_spins
 from dualtap.hopfield import HopfieldModel
-from dualtap.rbm.learned import LearnedRBM
-from dualtap.rbm.model import PRIORS, FloatArray, Hidden
-from dualtap.rbm.pcd import Ascent, Estimate
-from dualtap.rbm.run import (
-    Run,
-    check_checkpoint,
-    checked_init,
-    largest_second_moment,
-    resumed_run,
-    start_run,
-    train,
+from dualtap.rbm.fitting import Callback, TrainedRBM
+from dualtap.rbm.pcd import Estimate
+from dualtap.rbm.priors import PRIORS, Prior
+from dualtap.rbm.run_files import check_checkpoint, resumed_run
+from dualtap.rbm.samples import checked_weights, training_set
+from dualtap.rbm.start import Init
+
+_FREE = frozenset(
+    {"max_updates", "max_seconds", "early_stopping", "beta", "verbose", "random_state"}
 )
-from dualtap.spins import Spins
-
-Callback = Callable[["HopfieldRBM"], object]
-
-_RATE = 0.05  # of "auto", times the inverse of the largest curvature
-_CHECKPOINT_SECONDS = 5.0
-_FREE_TO_CHANGE = frozenset({"max_updates", "early_stopping", "beta", "verbose", "random_state"})
 
 
-class HopfieldRBM(LearnedRBM):
-    r"""A restricted Boltzmann machine with ±1 visible and Gaussian (or ±1) hidden units.
+_PAPER: dict[str, Any] = {
+    "hidden": "gaussian",
+    "fields": False,
+    "learning_rate": "paper",
+    "n_steps": 10,
+    "validation": None,
+    "max_updates": 2000,
+    "look_every": 10,
+}
 
-    .. math:: P(s, \lambda) \propto \exp\Big(-\tfrac12\sum_\mu\lambda_\mu^2
-              + \sum_{\mu i} W^\mu_i \lambda_\mu s_i + \sum_i b_i s_i\Big)
 
-    Summing out the hidden units leaves a Hopfield model with couplings :math:`W^\top W`. The
+class HopfieldRBM(TrainedRBM):
+    r"""A restricted Boltzmann machine with ±1 visible units and hidden units of any prior.
+
+    .. math:: P(s, \lambda) \propto \prod_\mu dP(\lambda_\mu)\,
+              \exp\Big(\sum_{\mu i} W^\mu_i \lambda_\mu s_i + \sum_i b_i s_i\Big)
+
+    Summing out Gaussian hidden units leaves a Hopfield model with couplings :math:`W^\top W`. The
     weights are learned by gradient ascent on the log-likelihood with persistent contrastive
-    divergence (PCD-T).
+    divergence (PCD-T). A share of the samples is held out; what is kept is the state that predicts
+    their entries best. :meth:`paper` makes the machine of the paper, which holds out nothing.
 
     Parameters
     ----------
-    n_hidden : int
-        N_h, more than the patterns to be expected: units that are not needed stay idle.
-    hidden : {"gaussian", "binary"}
-        The law of a hidden unit: N(0, 1), or ±1.
+    n_hidden : "auto" or int
+        N_h. "auto" starts with 64 and goes on to 256 if held-out samples gain from them.
+    hidden : "auto", str or Prior
+        The law of a hidden unit: "gaussian" is N(0, 1), "binary" ±1, "zero_one" 0/1, "uniform" on
+        an interval, "relu" the positive half of a normal law, "laplace" and "spike_slab" sparse;
+        or any object with the methods of :class:`dualtap.rbm.Prior`. "auto" makes 600 updates with
+        "gaussian" and with "binary" and goes on with the latter if held-out samples score better.
     beta : float, optional
         Inverse temperature in :meth:`couplings`. By default the mean square of the singular
         values that belong to patterns, which is β when the weights are :math:`\sqrt{\beta/N}\,\xi`.
-    fields : bool
-        Learn visible fields b. They take up the means of the spins, which otherwise appear as a
-        pattern.
-    learning_rate : "auto" or float
+    fields : "auto" or bool
+        Learn visible fields b, from those that explain the means of the spins on. "auto" tries both
+        for 600 updates if means differ from zero by more than chance, and goes on with what
+        predicts held-out samples better.
+    learning_rate : "auto", "paper" or float
         η in :math:`\Delta W = \eta\,(\langle\lambda s\rangle_{data} -
-        \langle\lambda s\rangle_{model})`, means being taken per sample. While weights are
-        small, a mode of the data with second moment Λ grows by the factor 1 + η(Λ - 1) an
-        update; with Gaussian hidden units training blows up when η is of the order of 1/Λ.
-        "auto" is 0.05 divided by the largest Λ for Gaussian hidden units, 0.05 for ±1 ones and
-        for visible fields, whose gradients are bounded.
+        \langle\lambda s\rangle_{model})`, means being taken per sample. "auto" is 0.1 over the
+        largest variance of a mode of the data, at most 0.02 (0.01 for hidden units whose response
+        is not bounded), and is cut twice to a quarter where held-out samples score no better.
+        "paper" is 0.05 over the largest second moment.
     batch_size : int
-        Samples an update sees.
+        Samples per update.
     n_chains : int
         Markov chains of PCD, started at random and kept.
     n_steps : int
-        T, block Gibbs steps an update.
+        T, block Gibbs steps per update.
     estimate : {"pcd", "cd"}
         "cd" starts the chains at the mini-batch in every update instead.
     momentum : float in [0, 1)
@@ -87,11 +88,16 @@ class HopfieldRBM(LearnedRBM):
         Pull of weights to zero; subtracted from the gradient as ``weight_decay * W``.
     centering : bool
         Centre hidden units in the gradient of the weights; needs ``fields``.
+    validation : float or None
+        Share of the samples held out, of which at most 256 are looked at; None for none. Of fewer
+        than ten samples none is held out.
     max_updates : int
+    max_seconds : float, optional
+        Wall time after which training stops.
     early_stopping : bool
-        Stop when the pseudo-likelihood flattens: when over the last tenth of the updates it rose
-        by less than 4 % of its whole rise, and no further singular value is on its way up. The
-        error of the couplings is smallest about there, or as small as it gets.
+        Stop when the score of held-out samples no longer rises, or, if none are held out, when
+        that of training samples flattens: when over the last tenth of the updates it rose by less
+        than 4 % of its whole rise, and no further singular value is on its way up.
     look_every : int
         Updates between two entries of ``history_``.
     random_state : int, RandomState, Generator or None
@@ -104,12 +110,15 @@ class HopfieldRBM(LearnedRBM):
         The weights W.
     fields_ : array of shape (n_spins,), float32
         Visible fields b.
+    hidden_ : str
+        Name of the prior of the hidden units.
     history_ : LearningCurve
         What :meth:`fit` saw every ``look_every`` updates.
-    n_updates_ : int
-        Updates made.
-    stop_reason_ : {"flat", "max_updates", "diverged", "callback", ""}
-        Empty while training goes on, and after :meth:`partial_fit`.
+    n_updates_, best_update_ : int
+        Updates made, and those that led to what is kept.
+    stop_reason_ : {"flat", "validation", "diverged", "max_updates", "max_seconds", "callback", ""}
+        Empty while training goes on, and after :meth:`partial_fit`. "flat": the score no longer
+        rises; "validation": that of held-out samples falls while that of training samples rises.
     learning_rate_ : float
         η in use.
     singular_values_ : array of shape (n_hidden,)
@@ -131,18 +140,24 @@ class HopfieldRBM(LearnedRBM):
     >>> teacher = dt.HopfieldModel.random(n_spins=300, n_patterns=3, beta=2.0, random_state=0)
     >>> X = teacher.sample(200, random_state=1)
     >>> rbm = dt.HopfieldRBM(n_hidden=8, random_state=0).fit(X)
-    >>> rbm.stop_reason_, rbm.n_patterns_
-    ('flat', 3)
+    >>> rbm.hidden_, rbm.n_patterns_
+    ('gaussian', 3)
     >>> print(dt.metrics.match(rbm.patterns_, teacher.patterns))
     3 of 3 patterns recovered (overlap > 0.9), mean overlap 1.000, smallest 1.000
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
-        "hidden": [StrOptions({"gaussian", "binary"})],
+        "n_hidden": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "hidden": [
+            StrOptions({"auto", *PRIORS}),
+            HasMethods(["log_normalizer", "mean", "sample"]),
+        ],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
-        "fields": ["boolean"],
-        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "fields": [StrOptions({"auto"}), "boolean"],
+        "learning_rate": [
+            StrOptions({"auto", "paper"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
@@ -150,7 +165,9 @@ class HopfieldRBM(LearnedRBM):
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "centering": ["boolean"],
+        "validation": [Interval(Real, 0, 1, closed="neither"), None],
         "max_updates": [Interval(Integral, 1, None, closed="left")],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "early_stopping": ["boolean"],
         "look_every": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
@@ -159,22 +176,24 @@ class HopfieldRBM(LearnedRBM):
 
     def __init__(
         self,
-        n_hidden: int = 30,
+        n_hidden: int | Literal["auto"] = "auto",
         *,
-        hidden: Hidden = "gaussian",
+        hidden: str | Prior = "auto",
         beta: float | None = None,
-        fields: bool = False,
-        learning_rate: float | Literal["auto"] = "auto",
+        fields: bool | Literal["auto"] = "auto",
+        learning_rate: float | Literal["auto", "paper"] = "auto",
         batch_size: int = 100,
         n_chains: int = 100,
-        n_steps: int = 10,
+        n_steps: int = 2,
         estimate: Estimate = "pcd",
         momentum: float = 0.0,
         weight_decay: float = 0.0,
         centering: bool = False,
-        max_updates: int = 2000,
+        validation: float | None = 0.2,
+        max_updates: int = 20_000,
+        max_seconds: float | None = None,
         early_stopping: bool = True,
-        look_every: int = 10,
+        look_every: int = 25,
         random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
@@ -190,11 +209,36 @@ class HopfieldRBM(LearnedRBM):
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.centering = centering
+        self.validation = validation
         self.max_updates = max_updates
+        self.max_seconds = max_seconds
         self.early_stopping = early_stopping
         self.look_every = look_every
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def paper(cls, n_hidden: int = 30, **options: Any) -> Self:
+        """Return the RBM of the paper: Gaussian units, no fields, PCD-10, all samples, one rate.
+
+        Parameters
+        ----------
+        n_hidden : int
+        **options
+            Other parameters of the class.
+
+        Returns
+        -------
+        HopfieldRBM
+            Not fitted.
+
+        Examples
+        --------
+        >>> import dualtap as dt
+        >>> dt.HopfieldRBM.paper(15).validation is None
+        True
+        """
+        return cls(n_hidden, **(_PAPER | options))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -202,7 +246,9 @@ class HopfieldRBM(LearnedRBM):
         X: Any,
         y: None = None,
         *,
-        init: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        validation_samples: Any = None,
+        init: Init | None = None,
         teacher: HopfieldModel | None = None,
         callbacks: Iterable[Callback] = (),
         checkpoint: str | Path | None = None,
@@ -219,13 +265,20 @@ class HopfieldRBM(LearnedRBM):
             weights, chains and gradients are on its device, samples and random numbers come
             from the host. What is learned is given as arrays of NumPy in any case.
         y : ignored
-        init : array-like of shape (n_given, n_spins), optional
-            Initial weights of the first hidden units, for instance ``np.sqrt(beta / n_spins) *
-            patterns``; those of the others are random and small. Not with ``resume_from``.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each sample counts: a sample of weight w comes w times per epoch, on average
+            if w is no integer.
+        validation_samples : array-like of shape (n_held_out, n_spins), optional
+            Samples to choose by, instead of a share of X.
+        init : array-like, "data", "random" or fitted HopfieldPatterns or DualTAP, optional
+            Initial weights of the first hidden units: weights of shape (n_given, n_spins), those
+            of the patterns of a fitted model, or "data": the modes of the data above the noise
+            edge. Those of other units are random and small. The default is "data" for Gaussian
+            units if samples are held out, else "random". Not with ``resume_from``.
         teacher : HopfieldModel, optional
             The model that made the samples. Its couplings are compared with those learned, in
-            ``history_.error`` and on the progress bar; training never sees it. Ignored for ±1
-            hidden units.
+            ``history_.error`` and on the progress bar; training never sees it. Ignored unless
+            hidden units are Gaussian.
         callbacks : iterable of callable
             Called with the estimator, in the state it is in, every ``look_every`` updates. One
             that returns True stops the training.
@@ -235,24 +288,35 @@ class HopfieldRBM(LearnedRBM):
             ``resume_from``.
         resume_from : str or Path, optional
             Go on with the run in this file, on the same samples and with the same parameters
-            (only ``max_updates``, ``early_stopping``, ``beta`` and ``verbose`` may differ): the
-            end is the same, bit for bit, as without the interruption.
+            (only ``max_updates``, ``max_seconds``, ``early_stopping``, ``beta`` and ``verbose``
+            may differ): the end is the same, bit for bit, as without the interruption.
 
         Returns
         -------
         self
+
+        Warns
+        -----
+        ConvergenceWarning
+            If training diverged, was cut short, or found nothing beyond independent spins.
         """
         spins = validated_spins(self, X, reset=True)
         if teacher is not None and teacher.n_spins != spins.n_spins:
             raise ValueError(f"the teacher has {teacher.n_spins} spins, X has {spins.n_spins}")
         self._encoding = spins.encoding
+        self._beside = None
+        if validation_samples is not None:
+            self._beside = validated_spins(self, validation_samples).values
+        self._weights = checked_weights(sample_weight, spins.n_samples)
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
             check_checkpoint(path, None if resume_from is None else Path(resume_from))
         if resume_from is None:
-            run = self._start(spins, checked_init(init, self.n_hidden, spins.n_spins))
+            run = self._start(spins, init, teacher)
         elif init is None:
-            run = resumed_run(Path(resume_from), spins, stored_parameters(self), _FREE_TO_CHANGE)
+            run = resumed_run(
+                Path(resume_from), self._fingerprint(spins), self._stored_parameters(), _FREE
+            )
         else:
             raise ValueError("init is where a new run starts: give either init or resume_from")
         run = run.moved(origin(X))
@@ -260,7 +324,7 @@ class HopfieldRBM(LearnedRBM):
         try:
             self._follow(spins, run, teacher, list(callbacks), path)
         finally:
-            self._keep(self._run.on_host())
+            self._keep(self._run.on_host(), finished=True)
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost
                 self.write(path, force=True)
         self._warn()
@@ -270,10 +334,13 @@ class HopfieldRBM(LearnedRBM):
     def partial_fit(self, X: Any, y: None = None) -> Self:
         """Make one pass over X, an update for every mini-batch in the order given.
 
+        No sample is held out; "auto" stands for 64 Gaussian hidden units.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_spins)
-            The first call sets the learning rate ("auto") and the number of spins.
+            The first call sets the learning rate ("auto"), whether there are fields, and the
+            number of spins.
         y : ignored
 
         Returns
@@ -282,112 +349,22 @@ class HopfieldRBM(LearnedRBM):
         """
         first = not hasattr(self, "_run")
         spins = validated_spins(self, X, reset=first)
-        run = (self._start(spins) if first else self._continued()).moved(origin(X))
+        if first:
+            rng = as_generator(self.random_state)
+            self._weights = self._beside = None
+            data = training_set(spins, None, int(rng.integers(2**62)))
+            run = self._new_run(data, *self._candidates(data)[-1], None, rng)
+        else:
+            run = self._continued()
+        run = run.moved(origin(X))
+        self._keep(run)
         n_batches = -(-spins.n_samples // self.batch_size)
         with one_blas_thread():
             for rows in np.array_split(np.arange(spins.n_samples), n_batches):
                 batch = spins.take(rows).values
-                run = run.after_update(batch, PRIORS[self.hidden], self._ascent(run))
+                run = run.after_update(batch, self._prior(), self._ascent(run))
                 if run.stop_reason:
                     break
-        self._keep(run.on_host())
+        self._keep(replace(run, best=None).on_host(), finished=True)
         self._warn()
         return self
-
-    def _follow(
-        self,
-        X: Spins,
-        run: Run,
-        teacher: HopfieldModel | None,
-        callbacks: list[Callback],
-        path: Path | None,
-    ) -> None:
-        """Let the run go on to its end; after every update the estimator holds it."""
-        runs = train(
-            run,
-            X,
-            PRIORS[self.hidden],
-            self._ascent(run),
-            batch_size=self.batch_size,
-            look_every=self.look_every,
-            max_updates=self.max_updates,
-            early_stopping=self.early_stopping,
-            teacher=teacher if self.hidden == "gaussian" else None,
-        )
-        written = time.monotonic()
-        with one_blas_thread(), progress("updates", self.max_updates, bool(self.verbose)) as bar:
-            bar(run.update)
-            for now in runs:
-                bar(now.update - run.update, str(now.curve))
-                run = now
-                self._keep(run)
-                if run.update % self.look_every or run.stop_reason == "diverged":
-                    continue
-                answers = [callback(self) for callback in callbacks]
-                if any(isinstance(answer, (bool, np.bool_)) and answer for answer in answers):
-                    self._keep(replace(run, stop_reason="callback"))
-                    break
-                if path is not None and time.monotonic() - written > _CHECKPOINT_SECONDS:
-                    self.write(path, force=True)
-                    written = time.monotonic()
-
-    def _start(self, X: Spins, init: FloatArray | None = None) -> Run:
-        if self.centering and not self.fields:
-            raise ValueError("centering=True needs fields=True: it moves weight into the fields")
-        rng = as_generator(self.random_state)
-        seed = int(rng.integers(2**62))
-        return start_run(
-            X,
-            self.n_hidden,
-            self.n_chains if self.estimate == "pcd" else self.batch_size,
-            self.batch_size,
-            self._rates(X, rng),
-            seed,
-            init,
-        )
-
-    def _continued(self) -> Run:
-        """Return the run so far, for more of the same."""
-        n_hidden, most = len(self._run.state.weights), len(self._run.state.imputing)
-        if self.n_hidden != n_hidden or self.batch_size > most:
-            raise ValueError(
-                f"training began with n_hidden={n_hidden} and batch_size={most}, and cannot go on "
-                f"with {self.n_hidden} and {self.batch_size}: use fit to begin anew"
-            )
-        return replace(self._run, stop_reason="")
-
-    def _rates(self, X: Spins, rng: np.random.Generator) -> tuple[float, float]:
-        """Return the factors of the gradients of weights and fields."""
-        if self.learning_rate != "auto":
-            rate = float(self.learning_rate)
-            return rate, rate * self.fields
-        curvature = largest_second_moment(X, rng) if self.hidden == "gaussian" else 1.0
-        return _RATE / curvature, _RATE * self.fields
-
-    def _ascent(self, run: Run) -> Ascent:
-        return Ascent(
-            run.learning_rate,
-            run.fields_rate,
-            n_steps=self.n_steps,
-            estimate=self.estimate,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-            centering=self.centering,
-        )
-
-    def _warn(self) -> None:
-        """Say so when training ended for a reason the user should act on."""
-        if self.stop_reason_ == "diverged":
-            advice = (
-                f"training diverged after update {self.n_updates_}, whose state is kept: "
-                f"the learning rate ({self.learning_rate_:.3g}) is too large for these data, "
-                'try a tenth of it, or "auto"'
-            )
-        elif self.stop_reason_ == "max_updates" and self.early_stopping:
-            advice = (
-                f"the pseudo-likelihood still rises after {self.n_updates_} updates: "
-                "raise max_updates"
-            )
-        else:
-            return
-        warnings.warn(advice, ConvergenceWarning, stacklevel=4)  # past scikit-learn's wrapper

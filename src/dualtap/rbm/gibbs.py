@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._chains import LANES, UNITS, enough_threads, padded, seeded_generators
-from dualtap._namespace import Array, is_foreign, like, namespace
-from dualtap.rbm.model import RBM, checked_prior
+from dualtap._namespace import Array, is_foreign, like, namespace, to_numpy
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import BinaryPrior, GaussianPrior, Prior
 
 
 class Chains(NamedTuple):
@@ -59,7 +60,8 @@ def advance(
     --------
     >>> import numpy as np
     >>> from dualtap.rbm.gibbs import advance, random_chains
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> model = RBM(np.zeros((1, 50)), np.full(50, 100.0), GaussianPrior())
     >>> chains = random_chains(3, 50, np.random.default_rng(0))
     >>> bool((advance(model, chains, 1).spins == 1).all())
@@ -70,8 +72,8 @@ def advance(
     n_chains, n_spins = chains.spins.shape
     if len(chains.generators) < n_chains:
         raise ValueError(f"{n_chains} chains need as many generators, got {len(chains.generators)}")
-    if is_foreign(chains.spins):
-        return _advance_foreign(model, chains, n_steps, held)
+    if is_foreign(chains.spins) or not _is_compiled(model.prior):
+        return _advance_by_products(model, chains, n_steps, held)
     even = n_chains + n_chains % 2
     spins = padded(chains.spins, even)
     generators = np.resize(chains.generators[:n_chains], (even, 4, LANES))
@@ -83,37 +85,54 @@ def advance(
             padded(model.fields[None], 1)[0],
             generators,
             n_steps,
-            checked_prior(model.prior) == "binary",
+            isinstance(model.prior, BinaryPrior),
         )
     return Chains(np.ascontiguousarray(spins[:n_chains, :n_spins]), generators[:n_chains])
 
 
-def _advance_foreign(model: RBM, chains: Chains, n_steps: int, held: Array | None) -> Chains:
-    """Do the same with the functions of another namespace, and the same random numbers."""
+def _is_compiled(prior: Prior) -> bool:
+    return type(prior) in (GaussianPrior, BinaryPrior)
+
+
+def _advance_by_products(model: RBM, chains: Chains, n_steps: int, held: Array | None) -> Chains:
+    """Do the same for any prior, in any namespace, with random numbers from the generators.
+
+    Gaussian and ±1 units take the numbers that the kernel would. Other priors draw from a
+    generator of NumPy that starts where those of the chains are: the state of the chains is
+    all that the future depends on.
+    """
     xp = namespace(chains.spins)
     spins, generators = chains.spins, chains.generators[: chains.spins.shape[0]].copy()
-    gaussian = checked_prior(model.prior) == "gaussian"
+    rng = None if _is_compiled(model.prior) else np.random.default_rng(generators[:, 0].ravel())
     for _ in range(n_steps):
         x = model.inputs(spins)
         for_hidden, for_visible = (like(x, noise) for noise in _noise(model, generators))
-        hidden = x + for_hidden if gaussian else _signs(x, for_hidden)
+        if rng is not None:
+            hidden = like(x, model.prior.sample(to_numpy(x), rng))
+        elif isinstance(model.prior, BinaryPrior):
+            hidden = _signs(x, for_hidden)
+        else:
+            hidden = x + for_hidden
         spins = _signs(model.visible_fields(hidden), for_visible)
         if held is not None:
             spins = xp.where(held != 0, held, spins)
-    return Chains(spins, generators)
+    return Chains(xp.astype(spins, xp.float32, copy=False), generators)
 
 
 def _noise(
     model: RBM, generators: NDArray[np.uint32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Draw what one step takes, (n_chains, n_hidden) and (n_chains, n_spins), on the host."""
+    """Draw what one step takes, (n_chains, n_hidden) and (n_chains, n_spins), on the host.
+
+    For hidden units: uniform numbers, or normal ones if they are Gaussian.
+    """
     from dualtap._kernels.noise import gibbs_noise
 
     n_chains = len(generators)
     hidden = np.empty((n_chains, -(-model.n_hidden // UNITS) * UNITS), dtype=np.float32)
     visible = padded(np.empty((0, model.n_spins)), n_chains)
     with enough_threads(visible.size):
-        gibbs_noise(hidden, visible, generators, checked_prior(model.prior) == "binary")
+        gibbs_noise(hidden, visible, generators, not isinstance(model.prior, GaussianPrior))
     return hidden[:, : model.n_hidden], visible[:, : model.n_spins]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,34 +17,33 @@ from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.edges import HasCouplings, RowsOfJ, low_rank_rows
 from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
-from dualtap.local_fields import log_sigmoid
-from dualtap.rbm.effective import BinaryConditionals, two_body_factors
+from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
-from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, log_partition
-from dualtap.rbm.model import PRIORS, RBM, FloatArray, Hidden
+from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
 from dualtap.rbm.patterns import Patterns, patterns_from_weights
-from dualtap.rbm.run import FIRST_SINGULAR_VALUE, Run, read_run, write_run
-from dualtap.spins import Spins, as_spins
+from dualtap.rbm.pcd import Training
+from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
+from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
+from dualtap.rbm.run import Run
+from dualtap.rbm.run_files import read_run, write_run
+from dualtap.rbm.scores import HasScores
+from dualtap.rbm.start import FIRST_SINGULAR_VALUE
+from dualtap.spins import as_spins
 from dualtap.spins.cluster import blocks_of
 
 _STOPPED = {
     "flat": "the pseudo-likelihood is flat",
+    "validation": "held-out samples score worse",
     "max_updates": "max_updates is reached",
+    "max_seconds": "max_seconds are over",
     "diverged": "it diverged",
     "callback": "a callback asked for it",
 }
 
 
-def _log_probability(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
-    """Return Σ log P(s_i | rest) over the observed entries of each sample, and their number."""
-    observed = S != 0
-    terms = log_sigmoid(2 * model.aligned_fields(S))
-    total = terms.sum(axis=1, dtype=np.float64, where=observed)
-    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
-
-
 class LearnedRBM(
+    HasScores,
     SummaryInNotebooks,
     TakesSpins,
     HasCouplings,
@@ -56,9 +54,10 @@ class LearnedRBM(
 ):
     """The part of :class:`HopfieldRBM` that follows from a training run, whoever made it."""
 
-    hidden: Hidden
+    hidden: str | Prior
     beta: float | None
     _run: Run
+    _finished: bool
     _found: Patterns | None
 
     def transform(self, X: Any) -> FloatArray:
@@ -75,86 +74,6 @@ class LearnedRBM(
         """
         check_is_fitted(self)
         return blocks_of(validated_spins(self, X), held=False).map(self.model().hidden_means)
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Return the exact mean log pseudo-likelihood per spin of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Missing entries take no part.
-        y : ignored
-
-        Returns
-        -------
-        float
-            -log 2 for a fair coin, 0 for certainty.
-        """
-        check_is_fitted(self)
-        total, n_observed = self._log_probabilities(validated_spins(self, X)).sum(axis=0)
-        return float(total / n_observed)
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return the exact mean log pseudo-likelihood per spin of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Missing entries take no part.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Low for samples unlike the training data, NaN for one without an observed entry.
-        """
-        check_is_fitted(self)
-        total, n_observed = self._log_probabilities(validated_spins(self, X)).T
-        result = np.full(len(total), np.nan)
-        np.divide(total, n_observed, out=result, where=n_observed > 0)
-        return result
-
-    def _log_probabilities(self, spins: Spins) -> NDArray[np.float64]:
-        return blocks_of(spins, held=False).map(partial(_log_probability, model=self.model()))
-
-    def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
-        """Return log Z with its error: exact for few units, else annealed.
-
-        Parameters
-        ----------
-        random_state : int, RandomState, Generator or None
-        **options
-            ``n_temperatures`` and ``n_chains`` of
-            :func:`dualtap.rbm.likelihood.annealed_log_partition`.
-
-        Returns
-        -------
-        LogPartition
-        """
-        check_is_fitted(self)
-        return log_partition(self.model(), random_state=random_state, **options)
-
-    def log_likelihood(self, X: Any, partition: LogPartition | None = None) -> float:
-        """Return the mean log-likelihood of complete samples, in nats per sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            Without missing entries.
-        partition : LogPartition, optional
-            From :meth:`log_partition`, which is called with ``random_state=0`` when it is not
-            given. Its error is the error of this.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        spins, model = validated_spins(self, X), self.model()
-        if not spins.complete:
-            raise ValueError(INCOMPLETE)
-        free_energy = blocks_of(spins, held=False).map(model.free_energy)
-        log_z = (partition or self.log_partition(0)).value
-        return -float(np.mean(free_energy, dtype=np.float64)) - log_z
 
     def sample(
         self, n_samples: int = 1, *, n_steps: int = 100, random_state: RandomState = None
@@ -179,7 +98,7 @@ class LearnedRBM(
                 f"n_samples and n_steps must be at least 1, got {n_samples} and {n_steps}"
             )
         rng = as_generator(random_state)
-        ends = self._run.on_host().state.chains.spins
+        ends = self._kept().chains.spins
         order = np.resize(rng.permutation(len(ends)), n_samples)
         chains = Chains(ends[order], seeded_generators(n_samples, rng))
         return advance(self.model(), chains, n_steps).spins.astype(np.int8)
@@ -188,9 +107,10 @@ class LearnedRBM(
         r"""Return the couplings of all pairs of spins.
 
         In :math:`P(s) \propto \exp(\sum_{i<j} J_{ij} s_i s_j + \dots)`, β included. With Gaussian
-        hidden units there is nothing else but fields, and :math:`J = W^\top W`. With ±1 ones there
-        are terms of four and more spins too; J is the coefficient of :math:`s_i s_j`
-        (:mod:`dualtap.rbm.effective`), which for small weights is :math:`W^\top W` too.
+        hidden units there is nothing else but fields, and :math:`J = W^\top W`. Others make terms
+        of more spins too; J is the coefficient of :math:`s_i s_j`
+        (:mod:`dualtap.rbm.effective`), which for small weights is :math:`W^\top W` times the
+        variance of the prior.
 
         Returns
         -------
@@ -200,20 +120,18 @@ class LearnedRBM(
         return super().couplings()
 
     def _rows_of_couplings(self) -> RowsOfJ:
-        if self.hidden == "gaussian":
-            return low_rank_rows(self.components_, np.ones(len(self.components_)))
-        return low_rank_rows(*two_body_factors(self.components_))
+        return low_rank_rows(*two_body_factors(self.components_, self._prior()))
 
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of the chains of training in ascending order."""
-        chains = as_spins(self._run.on_host().state.chains.spins)
+        chains = as_spins(self._kept().chains.spins)
         return np.sort(self.score_samples(chains))
 
     def _conditionals(self) -> Conditionals:
         W, b = self.components_, self.fields_
-        if self.hidden == "gaussian":
+        if isinstance(self._prior(), GaussianPrior):
             return LinearConditionals(W, np.ones(len(W), np.float32), b)
-        return BinaryConditionals(self.model())
+        return HiddenConditionals(self.model())
 
     def mode_errors(self, X: Any, n_modes: int = 20) -> NDArray[np.float64]:
         r"""Return :math:`t_\alpha` of the first modes of X: what the weights miss of them.
@@ -248,13 +166,13 @@ class LearnedRBM(
         3 patterns, β = 2...: as many of 8 singular values stand above a gap
         hidden units: gaussian
         training: ... updates, ended because the pseudo-likelihood is flat
-        pseudo-likelihood: -0.1... per spin
+        pseudo-likelihood: -0.0... per spin, -0.1... of held-out samples
         """
         check_is_fitted(self)
         n, n_hidden = self.n_patterns_, len(self.components_)
         if n:
             found = "1 pattern" if n == 1 else f"{n} patterns"
-            beta = f", β = {self.beta_:.3g}" if self.hidden == "gaussian" else ""
+            beta = f", β = {self.beta_:.3g}" if isinstance(self._prior(), GaussianPrior) else ""
             first = f"{found}{beta}: as many of {n_hidden} singular values stand above a gap"
         else:
             first = f"no pattern: there is no gap between the {n_hidden} singular values"
@@ -262,12 +180,15 @@ class LearnedRBM(
         ended = "" if reason is None else f", ended because {reason}"
         lines = [
             first,
-            f"hidden units: {self.hidden}",
+            f"hidden units: {self.hidden_}",
             f"training: {self.n_updates_} updates{ended}",
         ]
-        seen = self.history_.pseudo_likelihood
-        if len(seen):  # partial_fit does not look
-            lines.append(f"pseudo-likelihood: {seen[-1]:.3f} per spin")
+        curve = self.history_
+        if len(curve.update):  # partial_fit does not look
+            at = max(int(np.searchsorted(curve.update, self.best_update_, side="right")) - 1, 0)
+            held_out = curve.validation[at]
+            text = "" if np.isnan(held_out) else f", {held_out:.3f} of held-out samples"
+            lines.append(f"pseudo-likelihood: {curve.pseudo_likelihood[at]:.3f} per spin{text}")
         return "\n".join(lines)
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
@@ -281,27 +202,34 @@ class LearnedRBM(
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        write_run(Path(path), self._run, stored_parameters(self), names, force=force)
+        write_run(Path(path), self._run, self._stored_parameters(), names, force=force)
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        return stored_parameters(self) | {"hidden": prior_in_files(self.hidden)}
 
     @classmethod
-    def read(cls, path: str | Path) -> Self:
+    def read(cls, path: str | Path, *, hidden: Prior | None = None) -> Self:
         """Read what :meth:`write` or ``fit(checkpoint=...)`` wrote; :func:`dualtap.load` does too.
 
         Parameters
         ----------
         path : str or Path
+        hidden : Prior, optional
+            The prior of the hidden units, if it is not one of this package: files hold no code.
 
         Returns
         -------
         HopfieldRBM
         """
         run, parameters, names = read_run(Path(path))
+        stored = parameters.pop("hidden", "gaussian")
+        prior = prior_from_file(stored) if hidden is None else hidden
         try:
-            rbm = cls(**parameters)
+            rbm = cls(**parameters, hidden=prior)
             rbm._validate_params()
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is incomplete or damaged: {error}") from None
-        rbm._keep(run)
+        rbm._keep(run, finished=True)
         rbm.n_features_in_ = run.state.weights.shape[1]
         if names is not None:
             rbm.feature_names_in_ = names.astype(object)
@@ -310,19 +238,33 @@ class LearnedRBM(
     def model(self) -> RBM:
         """Return the :class:`dualtap.rbm.model.RBM` that was learned."""
         check_is_fitted(self)
-        return self._run.model(PRIORS[self.hidden])
+        state = self._kept()
+        return RBM(state.weights, state.fields, self._prior())
+
+    def _prior(self) -> Prior:
+        return as_prior(self._run.prior or "gaussian" if self.hidden == "auto" else self.hidden)
+
+    def _kept(self) -> Training:
+        """Return the present state while training goes on, the best one after it."""
+        best = self._run.best
+        return best.state if self._finished and best is not None else self._run.on_host().state
+
+    @property
+    def hidden_(self) -> str:
+        """Name of the prior of the hidden units."""
+        return prior_name(self._prior())
 
     @property
     def components_(self) -> NDArray[np.float32]:
         """The weights W."""
         check_is_fitted(self)
-        return self._run.on_host().state.weights
+        return self._kept().weights
 
     @property
     def fields_(self) -> NDArray[np.float32]:
         """Visible fields b."""
         check_is_fitted(self)
-        return self._run.on_host().state.fields
+        return self._kept().fields
 
     @property
     def history_(self) -> LearningCurve:
@@ -335,6 +277,12 @@ class LearnedRBM(
         """Updates made."""
         check_is_fitted(self)
         return self._run.update
+
+    @property
+    def best_update_(self) -> int:
+        """Updates that led to what is kept."""
+        check_is_fitted(self)
+        return self._run.update if self._run.best is None else self._run.best.update
 
     @property
     def stop_reason_(self) -> str:
@@ -367,10 +315,10 @@ class LearnedRBM(
     def beta_(self) -> float:
         """Inverse temperature, given or read off the weights."""
         found = self._patterns()
-        if self.hidden != "gaussian":
+        if not isinstance(self._prior(), GaussianPrior):
             raise AttributeError(
-                "beta_ is defined for Gaussian hidden units only: ±1 ones do not leave a model "
-                "of pairs"
+                "beta_ is defined for Gaussian hidden units only: others do not leave a model of "
+                "pairs"
             )
         return found.beta if self.beta is None else float(self.beta)
 
@@ -382,8 +330,9 @@ class LearnedRBM(
             self._found = patterns_from_weights(self.components_, FIRST_SINGULAR_VALUE, rng)
         return self._found
 
-    def _keep(self, run: Run) -> None:
+    def _keep(self, run: Run, *, finished: bool = False) -> None:
         self._run = run
+        self._finished = finished
         self._found = None
 
     def __sklearn_is_fitted__(self) -> bool:

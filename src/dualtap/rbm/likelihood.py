@@ -17,7 +17,8 @@ from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
 from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.gibbs import Chains, advance
-from dualtap.rbm.model import RBM, FloatArray
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import BinaryPrior, FloatArray
 
 _MOST_ENUMERATED = 20
 _BLOCK_BITS = 14
@@ -62,7 +63,8 @@ def log_partition(
     --------
     >>> import numpy as np
     >>> from dualtap.rbm.likelihood import log_partition
-    >>> from dualtap.rbm.model import RBM, BinaryPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import BinaryPrior
     >>> value, error, method = log_partition(RBM(np.zeros((3, 10)), np.zeros(10), BinaryPrior()))
     >>> round(value, 4), error, method
     (6.9315, 0.0, 'enumeration')
@@ -73,7 +75,7 @@ def log_partition(
     if model.n_spins <= _MOST_ENUMERATED:
         blocks = [logsumexp(-exact_model.free_energy(s)) for s in _states(model.n_spins)]
         return LogPartition(float(logsumexp(blocks)), 0.0, "enumeration")
-    if model.prior.name == "binary" and model.n_hidden <= _MOST_ENUMERATED:
+    if isinstance(model.prior, BinaryPrior) and model.n_hidden <= _MOST_ENUMERATED:
         blocks = [
             logsumexp(_log_2cosh(exact_model.visible_fields(hidden)).sum(axis=1))
             for hidden in _states(model.n_hidden)
@@ -118,7 +120,8 @@ def annealed_log_partition(
     --------
     >>> import numpy as np
     >>> from dualtap.rbm.likelihood import annealed_log_partition, log_partition
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> W = np.random.default_rng(0).normal(scale=0.2, size=(3, 12))
     >>> model = RBM(W, np.zeros(12), GaussianPrior())
     >>> estimate = annealed_log_partition(model, random_state=0)
@@ -166,7 +169,8 @@ def log_likelihood(model: RBM, X: NDArray[Any], partition: LogPartition) -> floa
     --------
     >>> import numpy as np
     >>> from dualtap.rbm.likelihood import log_likelihood, log_partition
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> model = RBM(np.zeros((1, 4)), np.zeros(4), GaussianPrior())
     >>> round(log_likelihood(model, np.ones((1, 4)), log_partition(model)), 4)
     -2.7726

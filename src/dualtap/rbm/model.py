@@ -10,117 +10,23 @@ model of the patterns ξ.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dualtap._namespace import namespace
 from dualtap.local_fields import log_sigmoid
-
-FloatArray = NDArray[np.floating[Any]]
-Hidden = Literal["gaussian", "binary"]
+from dualtap.rbm.priors import (
+    BinaryPrior,
+    FloatArray,
+    GaussianPrior,
+    Prior,
+    mean_given,
+    random_signs,
+)
 
 _UNITS_PER_LOGARITHM = 64  # their product is at most 2^64, which float32 holds
-
-
-class Prior(Protocol):
-    """What the model asks of the law of one hidden unit, given its input x = W·s."""
-
-    @property
-    def name(self) -> Hidden:
-        """What the user calls it."""
-        ...
-
-    def mean(self, x: FloatArray) -> FloatArray:
-        """Return ⟨λ⟩ given the input."""
-        ...
-
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw λ given the input."""
-        ...
-
-    def log_normalizer(self, x: FloatArray) -> FloatArray:
-        r"""Return :math:`\log\int dP(\lambda)\, e^{\lambda x}`."""
-        ...
-
-
-@dataclass(frozen=True)
-class GaussianPrior:
-    """λ ~ N(0, 1), the paper's: given the input, λ ~ N(x, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.model import GaussianPrior
-    >>> GaussianPrior().log_normalizer(np.array([2.0]))
-    array([2.])
-    """
-
-    name: Hidden = "gaussian"
-
-    def mean(self, x: FloatArray) -> FloatArray:
-        """Return x."""
-        return x
-
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw from N(x, 1)."""
-        return x + rng.standard_normal(x.shape).astype(x.dtype)
-
-    def log_normalizer(self, x: FloatArray) -> FloatArray:
-        """Return x²/2."""
-        return np.square(x) / 2
-
-
-@dataclass(frozen=True)
-class BinaryPrior:
-    """λ = ±1 with equal odds: given the input, P(λ = 1) = 1 / (1 + exp(-2x)).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.model import BinaryPrior
-    >>> BinaryPrior().mean(np.array([0.0, 100.0]))
-    array([0., 1.])
-    """
-
-    name: Hidden = "binary"
-
-    def mean(self, x: FloatArray) -> FloatArray:
-        """Return tanh x."""
-        mean: FloatArray = namespace(x).tanh(x)
-        return mean
-
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw ±1."""
-        return _signs(x, rng)
-
-    def log_normalizer(self, x: FloatArray) -> FloatArray:
-        """Return log cosh x."""
-        size = np.abs(x)
-        result: FloatArray = size - log_sigmoid(2 * size) - np.log(2).astype(x.dtype)
-        return result
-
-
-PRIORS: dict[Hidden, Prior] = {"gaussian": GaussianPrior(), "binary": BinaryPrior()}
-
-
-def checked_prior(prior: Prior) -> Hidden:
-    """Return the name of a prior whose formulas are known; raise for any other.
-
-    Examples
-    --------
-    >>> from dualtap.rbm.model import BinaryPrior, checked_prior
-    >>> checked_prior(BinaryPrior())
-    'binary'
-    """
-    if prior.name not in PRIORS:
-        raise ValueError(
-            f"unknown hidden prior {prior.name!r}: chains and pseudo-likelihoods are implemented "
-            f"for {' and '.join(map(repr, PRIORS))}"
-        )
-    return prior.name
 
 
 @dataclass(frozen=True)
@@ -145,7 +51,8 @@ class RBM:
     A single Gaussian hidden unit makes a Curie-Weiss model:
 
     >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> model = RBM(np.full((1, 4), 0.5), np.zeros(4), GaussianPrior())
     >>> model.free_energy(np.array([[1, 1, 1, 1], [1, 1, 1, -1]]))
     array([-2. , -0.5])
@@ -188,7 +95,7 @@ class RBM:
 
     def hidden_means(self, s: NDArray[Any]) -> FloatArray:
         """Return ⟨λ⟩ given the spins, of shape (n_samples, n_hidden)."""
-        return self.prior.mean(self.inputs(s))
+        return mean_given(self.prior, self.inputs(s))
 
     def sample_hidden(self, s: NDArray[Any], rng: np.random.Generator) -> FloatArray:
         """Draw the hidden units given the spins."""
@@ -205,25 +112,36 @@ class RBM:
 
     def sample_visible(self, hidden: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw the spins given the hidden units."""
-        return _signs(self.visible_fields(hidden), rng)
+        return random_signs(self.visible_fields(hidden), rng)
 
     def aligned_fields(self, s: NDArray[Any]) -> FloatArray:
         r"""Return :math:`s_i h_i`, where :math:`P(s_i | s_{\setminus i}) = 1/(1+e^{-2 s_i h_i})`.
 
-        Exact: half the rise of the free energy when spin i alone is turned. For Gaussian hidden
-        units :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`; for ±1 ones the rise sums
-        :math:`\log\cosh x_\mu - \log\cosh(x_\mu - 2 s_i W^\mu_i)`.
+        Exact: half the rise of the free energy when spin i alone is turned, which is
+        :math:`s_i b_i + \frac12\sum_\mu K(x_\mu) - K(x_\mu - 2 s_i W^\mu_i)`, K the prior's
+        ``log_normalizer``. For Gaussian hidden units
+        :math:`h_i = b_i + \sum_{j\ne i} (W^\top W)_{ij} s_j`.
         """
         s = s.astype(self.weights.dtype, copy=False)
         W, x = self.weights, self.inputs(s)
-        if checked_prior(self.prior) == "gaussian":
+        if isinstance(self.prior, GaussianPrior):
             gaussian: FloatArray = s * (x @ W + self.fields) - np.square(W).sum(axis=0)
             return gaussian
         aligned: FloatArray = s * self.fields
         for first in range(0, self.n_hidden, _UNITS_PER_LOGARITHM):
             units = slice(first, first + _UNITS_PER_LOGARITHM)
-            aligned += _rise_of_log_cosh(x[:, units], W[units], s) / 2
+            aligned += self._rise(x[:, units], W[units], s) / 2
         return aligned
+
+    def _rise(self, x: FloatArray, w: FloatArray, s: FloatArray) -> FloatArray:
+        """Return Σ_μ K(x_μ) - K(x_μ - 2 s_i w_μi)."""
+        if isinstance(self.prior, BinaryPrior):
+            return _rise_of_log_cosh(x, w, s)
+        K = self.prior.log_normalizer
+        rise = np.repeat(K(x).sum(axis=1)[:, None], s.shape[1], axis=1)
+        for mu, weights in enumerate(w):
+            rise -= K(x[:, mu, None] - 2 * s * weights)
+        return rise
 
 
 def _rise_of_log_cosh(x: FloatArray, w: FloatArray, s: FloatArray) -> FloatArray:
@@ -242,9 +160,3 @@ def _rise_of_log_cosh(x: FloatArray, w: FloatArray, s: FloatArray) -> FloatArray
         product *= 1 + np.exp(-2 * turned)
     result: FloatArray = rise + rest[:, None] - np.log(product)
     return result
-
-
-def _signs(field: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw ±1 with P(+1) = 1 / (1 + exp(-2 field))."""
-    up = rng.random(field.shape) < expit(2 * field)
-    return np.where(up, 1, -1).astype(field.dtype)

@@ -7,7 +7,7 @@ paper's :math:`\mathcal S` sums over spins; it is N times these.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from scipy.sparse.linalg import svds
 from dualtap.hopfield import HopfieldModel
 from dualtap.local_fields import log_sigmoid
 from dualtap.metrics import coupling_error
-from dualtap.rbm.model import RBM, FloatArray
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import FloatArray
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
 _WINDOW = 0.1
@@ -47,7 +48,8 @@ def pseudo_likelihood(model: RBM, X: NDArray[Any]) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> from dualtap.rbm.monitors import pseudo_likelihood
     >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
     >>> round(pseudo_likelihood(model, np.array([[1, -1, 1]])), 4)
@@ -76,7 +78,8 @@ def pseudo_likelihood_one_step(model: RBM, X: NDArray[Any], rng: np.random.Gener
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> from dualtap.rbm.monitors import pseudo_likelihood_one_step
     >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
     >>> X = np.array([[1, -1, 1]])
@@ -100,6 +103,58 @@ def _mean_log_sigmoid(
     if count == 0:
         raise ValueError("X has no observed entry")
     return total / count
+
+
+def sample_scores(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
+    """Return Σ log P(s_i | rest) over the observed entries of each sample, and their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.monitors import sample_scores
+    >>> from dualtap.rbm.priors import GaussianPrior
+    >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
+    >>> sample_scores(np.array([[1, -1, 0]]), model).round(4)
+    array([[-1.3863,  2.    ]])
+    """
+    observed = S != 0
+    terms = log_sigmoid(2 * model.aligned_fields(S))
+    total = terms.sum(axis=1, dtype=np.float64, where=observed)
+    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
+
+
+def mean_score(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the mean log pseudo-likelihood per entry of weighted samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import mean_score
+    >>> mean_score(np.array([[-1.0, 2.0], [-4.0, 2.0]]), np.array([1.0, 3.0]))
+    -1.625
+    """
+    total, n_entries = weights @ scores
+    return float(total / max(n_entries, 1))
+
+
+def error_of_difference(
+    scores: NDArray[np.float64], others: NDArray[np.float64], weights: NDArray[np.float64]
+) -> float:
+    """Return the standard error of the difference of two mean scores of the same samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import error_of_difference
+    >>> scores = np.array([[-1.0, 2.0], [-4.0, 2.0]])
+    >>> error_of_difference(scores, scores - [1.0, 0.0], np.ones(2))
+    0.0
+    """
+    difference = scores[:, 0] - others[:, 0]
+    mean = weights @ difference / max(weights.sum(), 1e-300)
+    spread = np.square(weights * (difference - mean)).sum()
+    return float(np.sqrt(spread) / max(weights @ scores[:, 1], 1))
 
 
 def singular_values(weights: FloatArray) -> NDArray[np.float64]:
@@ -203,6 +258,11 @@ class LearningCurve:
     error : array of shape (looks,)
         Relative error of the couplings; NaN when no teacher was given, or for ±1 hidden units.
     singular_values : array of shape (looks, n_hidden)
+        Zeros for hidden units that were not there yet.
+    validation : array of shape (looks,)
+        Exact pseudo-likelihood of held-out samples, per spin; NaN if none are held out.
+    validation_error : array of shape (looks,)
+        Standard error of its difference from the best so far.
     """
 
     update: NDArray[np.int64]
@@ -210,12 +270,15 @@ class LearningCurve:
     pseudo_likelihood_one_step: NDArray[np.float64]
     error: NDArray[np.float64]
     singular_values: NDArray[np.float64]
+    validation: NDArray[np.float64]
+    validation_error: NDArray[np.float64]
 
     @classmethod
     def empty(cls, n_hidden: int) -> LearningCurve:
         """Return the curve before the first look."""
         none = np.empty(0)
-        return cls(np.empty(0, dtype=np.int64), none, none, none, np.empty((0, n_hidden)))
+        start = np.empty(0, dtype=np.int64)
+        return cls(start, none, none, none, np.empty((0, n_hidden)), none, none)
 
     def after_look(
         self,
@@ -224,16 +287,21 @@ class LearningCurve:
         X: NDArray[Any],
         rng: np.random.Generator,
         teacher: HopfieldModel | None,
+        validation: tuple[float, float] = (np.nan, np.nan),
     ) -> LearningCurve:
         """Measure everything and return the curve with it."""
+        values = singular_values(model.weights)
+        width = max(len(values), self.singular_values.shape[1])
         seen = (
             update,
             pseudo_likelihood(model, X),
             pseudo_likelihood_one_step(model, X, rng),
             np.nan if teacher is None else weights_error(model.weights, teacher),
-            singular_values(model.weights),
+            _widened(values[None], width)[0],
+            *validation,
         )
-        columns = (getattr(self, column.name) for column in fields(self))
+        curve = replace(self, singular_values=_widened(self.singular_values, width))
+        columns = (getattr(curve, column.name) for column in fields(self))
         return LearningCurve(
             *(np.append(old, [new], axis=0) for old, new in zip(columns, seen, strict=True))
         )
@@ -242,13 +310,19 @@ class LearningCurve:
         if not len(self.update):
             return ""
         error = "" if np.isnan(self.error[-1]) else f"  error of J {self.error[-1]:.3f}"
-        return f"S {self.pseudo_likelihood[-1]:.4f}{error}"
+        held_out = "" if np.isnan(self.validation[-1]) else f"  held out {self.validation[-1]:.4f}"
+        return f"S {self.pseudo_likelihood[-1]:.4f}{held_out}{error}"
 
     def is_over(self) -> bool:
         """Tell whether the last look saw a flat likelihood and no mode on its way up."""
         flat = is_flat(self.update, self.pseudo_likelihood)
         emerging = is_emerging(self.update, self.singular_values)
         return bool(flat[-1] and not emerging[-1])
+
+
+def _widened(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """Return rows of singular values filled up with zeros."""
+    return np.pad(values, ((0, 0), (0, width - values.shape[1])))
 
 
 def is_flat(update: NDArray[np.int64], likelihood: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.rbm.model import FloatArray
 from dualtap.rbm.monitors import singular_values
+from dualtap.rbm.priors import FloatArray
 from dualtap.recovery.rotate import rotate_to_patterns
 
 _LEAST_GAP = 2.0

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from dualtap._namespace import Array, like, namespace, row_squares, to_numpy
 from dualtap.rbm.gibbs import Chains, advance
-from dualtap.rbm.model import RBM, FloatArray, Prior
+from dualtap.rbm.model import RBM
+from dualtap.rbm.priors import FloatArray, Prior
 
 Estimate = Literal["pcd", "cd"]
 
@@ -109,7 +110,8 @@ def gradient(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM, GaussianPrior
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> from dualtap.rbm.pcd import gradient
     >>> model = RBM(np.array([[1.0, 0.0]]), np.zeros(2), GaussianPrior())
     >>> gradient(model, np.array([[1.0, 1.0]]), np.array([[1.0, -1.0]]))
@@ -165,20 +167,22 @@ def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) ->
 def strength(weights: FloatArray, prior: Prior) -> float:
     """Return the mean size of the field that one hidden unit can put on a spin.
 
-    A Gaussian unit answers a state along its weights with λ = W·s, so the field is ‖W^μ‖² in the
-    units of β; a ±1 unit puts on W^μ_i itself.
+    A state along weights of the size w has the input x = N w, and a unit answers with its mean
+    λ(x): the field is λ(x) w. For a Gaussian unit it is ‖W^μ‖², in the units of β; a ±1 unit puts
+    on W^μ_i itself.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.rbm.model import GaussianPrior
+    >>> from dualtap.rbm.priors import GaussianPrior
     >>> from dualtap.rbm.pcd import strength
     >>> strength(np.full((3, 32), 0.25), GaussianPrior())
     2.0
     """
     total = float(to_numpy(row_squares(weights)).sum(dtype=np.float64))
-    square = total / math.prod(weights.shape)
-    return square * weights.shape[1] if prior.name == "gaussian" else math.sqrt(square)
+    size = math.sqrt(total / math.prod(weights.shape))
+    along = size * weights.shape[1] * np.array([-1.0, 1.0])
+    return size * float(np.abs(prior.mean(along)).max())
 
 
 def has_diverged(state: Training, prior: Prior) -> bool:
