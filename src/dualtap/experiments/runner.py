@@ -6,18 +6,24 @@ order they end; seeds belong to trials, so the rows do not depend on who made th
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from functools import cache
+from threading import Thread
 
 import joblib
 
 from dualtap._progress import progress
 from dualtap.experiments.experiment import Experiment, Outcome, Results, Task
 from dualtap.experiments.store import Store
+from dualtap.spins.cluster import told_if_lost
 from dualtap.spins.dask_arrays import connected
 
 Finished = tuple[Task, Outcome, float]
+
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def run(
@@ -75,7 +81,28 @@ def _finished(
         # A process each, one thread inside: trials share nothing, and never meet.
         with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
             parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
-            yield from parallel(joblib.delayed(_make)(experiment, task) for task in tasks)
+            make = joblib.delayed(_make_for)
+            yield from parallel(make(os.getpid(), experiment, task) for task in tasks)
+
+
+def _make_for(parent: int, experiment: Experiment, task: Task) -> Finished:
+    """Make a trial in a worker, which ends with its parent."""
+    end_with(parent)
+    return _make(experiment, task)
+
+
+@cache
+def end_with(parent: int) -> None:
+    """End this process once another is its parent: joblib's workers would wait for ever."""
+    if not hasattr(os, "getppid") or os.getppid() != parent:
+        return  # trials are made in the process itself, or workers are started by another one
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _make(experiment: Experiment, task: Task) -> Finished:
@@ -93,5 +120,7 @@ def _on_dask(
 
         futures = [client.submit(_make, experiment, task, pure=False, retries=5) for task in tasks]
         for future in as_completed(futures):
-            yield future.result()
+            with told_if_lost(client):
+                finished = future.result()
+            yield finished
             future.release()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dualtap.spins.builder import Seen, SpinsBuilder
-from dualtap.spins.cluster import ClusterSpins
+from dualtap.spins.cluster import ClusterSpins, told_if_lost
 from dualtap.spins.packed import PackedSpins, joined
 from dualtap.spins.storage import Spins
 
@@ -42,11 +44,25 @@ def connected(address: str, n_workers: int | None = None) -> Iterator[Any]:
             yield client
         return
     options = {} if n_workers is None else {"n_workers": n_workers}
-    with (
-        LocalCluster(threads_per_worker=1, dashboard_address=None, **options) as cluster,
-        Client(cluster) as client,
-    ):
+    with _interrupts_held_back():
+        cluster = LocalCluster(
+            threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL, **options
+        )
+    with cluster, Client(cluster) as client:
         yield client
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: this one ends them in good order."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on this system
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def is_dask_array(X: Any) -> bool:
@@ -115,7 +131,9 @@ def _packed_on(client: Any, X: Any, zero_is_missing: bool) -> ClusterSpins:
     # Futures, not values: what is lost with a worker the scheduler makes again.
     packed = client.compute(parts)
     seen, missing = None, 0
-    for one, n_missing in client.gather(client.map(_facts, packed, pure=False)):
+    with told_if_lost(client):
+        facts = client.gather(client.map(_facts, packed, pure=False))
+    for one, n_missing in facts:
         seen = one if seen is None else seen.also(one)
         missing += n_missing
     encoding = (seen or Seen()).checked(*X.shape)
