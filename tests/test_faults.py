@@ -163,21 +163,12 @@ def test_an_interrupt_while_importing_is_quiet(monkeypatch):
 
 
 def test_workers_end_with_their_parent(monkeypatch):
-    parents, ended = iter([7, 7, 7, 1]), threading.Event()
+    parents, ended = iter([7, 7, 1]), threading.Event()
     monkeypatch.setattr("os.getppid", lambda: next(parents))
     monkeypatch.setattr("os._exit", lambda code: ended.set())
     monkeypatch.setattr(runner, "_SECONDS_BETWEEN_LOOKS", 0.001)
-    runner.end_with.cache_clear()
     runner.end_with(7)
     assert ended.wait(10)
-    runner.end_with.cache_clear()
-
-
-def test_trials_in_this_process_are_not_watched(monkeypatch):
-    monkeypatch.setattr("threading.Thread.start", lambda self: pytest.fail("watched"))
-    runner.end_with.cache_clear()
-    runner.end_with(os.getpid())
-    runner.end_with.cache_clear()
 
 
 # --- Clusters

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from functools import cache
 from threading import Thread
 
 import joblib
@@ -79,23 +78,14 @@ def _finished(
             yield _make(experiment, task)
     else:
         # A process each, one thread inside: trials share nothing, and never meet.
-        with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        watched = {"initializer": end_with, "initargs": (os.getpid(),)}
+        with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1, **watched):
             parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
-            make = joblib.delayed(_make_for)
-            yield from parallel(make(os.getpid(), experiment, task) for task in tasks)
+            yield from parallel(joblib.delayed(_make)(experiment, task) for task in tasks)
 
 
-def _make_for(parent: int, experiment: Experiment, task: Task) -> Finished:
-    """Make a trial in a worker, which ends with its parent."""
-    end_with(parent)
-    return _make(experiment, task)
-
-
-@cache
 def end_with(parent: int) -> None:
-    """End this process once another is its parent: joblib's workers would wait for ever."""
-    if not hasattr(os, "getppid") or os.getppid() != parent:
-        return  # trials are made in the process itself, or workers are started by another one
+    """End this process once another is its parent: joblib's workers would wait for minutes."""
 
     def watch() -> None:
         while os.getppid() == parent:

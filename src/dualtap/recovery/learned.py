@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pat
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
+from dualtap.recovery.checks import check_learned, learned_arrays
 from dualtap.recovery.nearest import (
     Assignment,
     from_overlaps,
@@ -62,6 +63,8 @@ class LearnedPatterns(
     """
 
     random_state: RandomState
+    _is_best: ClassVar[bool]
+    """Models are chosen by their description length, see :func:`check_learned`."""
 
     patterns_: NDArray[np.int8]
     magnetizations_: NDArray[np.floating]
@@ -104,7 +107,9 @@ class LearnedPatterns(
         self._learn(spins, origin(X), as_generator(self.random_state))
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
-        self._keep_of_training(spread_rows(spins), spins.n_samples)
+        rows = spread_rows(spins)
+        self._keep_of_training(rows, spins.n_samples)
+        check_learned(learned_arrays(self), rows, best=self._is_best)
         return self
 
     def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:

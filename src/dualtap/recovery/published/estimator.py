@@ -148,6 +148,7 @@ class DualTAP(LearnedPatterns):
     }
 
     history_: History
+    _is_best = False
 
     def __init__(
         self,
