@@ -71,7 +71,7 @@ DEGENERATE = {
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("n_patterns", [None, 1, 8])
+@pytest.mark.parametrize("n_patterns", [None, 8])
 def test_degenerate_data_have_a_model(tmp_path, name, n_patterns):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -88,17 +88,21 @@ def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, be
             raise ValueError("a pattern has no entry")
         if best and not without_duplicates(patterns):
             raise ValueError("a pattern comes twice")
-        independent = independent_score(rows, arrays["means"])
-        if best and len(scores) and scores.mean() < independent - _BELOW:
-            raise ValueError(
-                f"the training samples score {scores.mean():.3f} per spin, and {independent:.3f} "
-                "if spins were independent"
-            )
+        if best and len(scores):
+            _check_score(float(scores.mean()), independent_score(rows, arrays["means"]))
     except ValueError as error:
         raise RuntimeError(
             f"the fit went wrong, which is a mistake in dualtap: {error}; please report it with "
             "the data"
         ) from None
+
+
+def _check_score(score: float, independent: float) -> None:
+    if score < independent - _BELOW:
+        raise ValueError(
+            f"the training samples score {score:.3f} per spin, and {independent:.3f} if spins "
+            "were independent"
+        )
 
 
 def without_duplicates(patterns: NDArray[Any]) -> bool:
@@ -126,8 +130,11 @@ def independent_score(rows: NDArray[np.int8], means: NDArray[np.floating[Any]]) 
     >>> round(independent_score(np.array([[1, -1]], dtype=np.int8), np.zeros(2)), 3)
     -0.693
     """
-    fields = np.arctanh(np.clip(means, -1 + 1e-6, 1 - 1e-6))
-    observed = rows != 0
-    terms = log_sigmoid(2 * rows * fields) * observed
-    count = observed.sum(axis=1)
-    return float(np.mean(terms.sum(axis=1)[count > 0] / count[count > 0]))
+    fields = 2 * np.arctanh(np.clip(means, -1 + 1e-6, 1 - 1e-6))
+    up, down = log_sigmoid(fields), log_sigmoid(-fields)
+    scores = [
+        (up[row > 0].sum() + down[row < 0].sum()) / np.count_nonzero(row)
+        for row in rows
+        if row.any()
+    ]
+    return float(np.mean(scores))

@@ -104,7 +104,6 @@ class HopfieldPatterns(LearnedPatterns):
     }
 
     spectrum_: NDArray[np.float64]
-    _is_best = True
 
     def __init__(
         self,
@@ -116,6 +115,9 @@ class HopfieldPatterns(LearnedPatterns):
         self.n_patterns = n_patterns
         self.random_state = random_state
         self.verbose = verbose
+
+    def _is_best(self) -> bool:
+        return self.n_patterns is None  # patterns that were requested need not pay
 
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover the patterns and order them by the number of samples nearest to them."""

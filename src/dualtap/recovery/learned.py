@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,6 @@ class LearnedPatterns(
     """
 
     random_state: RandomState
-    _is_best: ClassVar[bool]
-    """Models are chosen by their description length, see :func:`check_learned`."""
 
     patterns_: NDArray[np.int8]
     magnetizations_: NDArray[np.floating]
@@ -109,7 +107,7 @@ class LearnedPatterns(
         self._encoding = spins.encoding
         rows = spread_rows(spins)
         self._keep_of_training(rows, spins.n_samples)
-        check_learned(learned_arrays(self), rows, best=self._is_best)
+        check_learned(learned_arrays(self), rows, best=self._is_best())
         return self
 
     def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:
@@ -124,6 +122,10 @@ class LearnedPatterns(
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Set all that is learned; ``where`` is an array of the library that makes products."""
+
+    def _is_best(self) -> bool:
+        """Whether the model was chosen among all, see :func:`check_learned`."""
+        return False
 
     @property
     def path_(self) -> dict[str, NDArray[Any]] | None:

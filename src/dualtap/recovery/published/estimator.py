@@ -148,7 +148,6 @@ class DualTAP(LearnedPatterns):
     }
 
     history_: History
-    _is_best = False
 
     def __init__(
         self,
