@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test torch test-torch coverage lint format bench docs paper figures lock clean
+.PHONY: help demo test attack torch test-torch coverage lint format bench docs paper figures lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n a
 
 test: $(VENV)/.dev $(VENV)/.browser ## Run the test suite
 	$(PYTEST)
+
+attack: $(VENV)/.dev ## Attack it for 20 minutes at most: arrays, files, kills; writes benchmarks/results/reliability.md
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m benchmarks.attack --minutes 20
 
 torch: $(VENV)/.torch ## Install PyTorch: then no test is skipped
 

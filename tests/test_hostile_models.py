@@ -74,8 +74,6 @@ PATTERNS = {
     "β of infinity": (as_old(np.inf), "beta has the value inf"),
     "complex β": (as_old(2j), "beta has type complex128"),
     "β of text": (as_old("2"), "beta has type <U1"),
-    "strengths of 0": (set_to("strengths", 0), "strengths has the value 0.0"),
-    "strengths of 1e-300": (set_to("strengths", 1e-300), "strengths has the value 1e-300"),
     "strengths of 1e300": (set_to("strengths", 1e300), "strengths has the value 1e+300"),
     "strengths of NaN": (set_to("strengths", np.nan, 1), "strengths has the value nan"),
     "scalar strengths": (replaced(strengths=np.array(2.0)), "strengths has shape ()"),
@@ -173,6 +171,25 @@ def test_values_that_no_model_has(run, tmp_path, files, kind, change, message):
     assert err.startswith("dualtap: m.npz is ")
     assert err.count("\n") == 1
     assert message in err
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-300, -3.0])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "m.npz", "--data", "d.npy", "--report", "r.html"),
+        ("export", "m.npz", "-o", "u.csv"),
+        ("couplings", "m.npz", "-o", "e.csv"),
+        ("predict", "m.npz", "d.npy", "-o", "p.csv"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_patterns_without_strength_are_models(run, tmp_path, files, strength, words):
+    """As many patterns as were asked for, and more than the data show; or a repulsive one."""
+    np.save(tmp_path / "d.npy", X)
+    np.savez(tmp_path / "m.npz", **set_to("strengths", strength, 1)(files["patterns"]))
+    code, _, err = run(*words)
+    assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize("kind", ["patterns", "dualtap", "rbm"])

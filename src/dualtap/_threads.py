@@ -7,10 +7,12 @@ meet, and what they compute does not depend on how many of them run at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -36,7 +38,43 @@ def n_threads() -> int:
     return max((library.num_threads for library in _blas().lib_controllers), default=1)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+class _OneThread:
+    """A limit that all threads of this process share: the first sets it, the last lifts it."""
+
+    lock = Lock()
+    depth = 0
+    limiter: Any = None
+
+    @classmethod
+    def enter(cls) -> None:
+        with cls.lock:
+            if not cls.depth:
+                cls.limiter = _blas().limit(limits=1)
+                cls.limiter.__enter__()
+            cls.depth += 1
+
+    @classmethod
+    def leave(cls) -> None:
+        with cls.lock:
+            cls.depth -= 1
+            if not cls.depth:
+                cls.limiter.__exit__(None, None, None)
+
+    @classmethod
+    def forked(cls) -> None:
+        """Forget the other threads of the parent, which do not live here."""
+        cls.lock = Lock()
+        if cls.depth:
+            cls.depth = 0
+            cls.limiter.__exit__(None, None, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_OneThread.forked)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Return a context in which products do not depend on the number of threads.
 
     Examples
@@ -46,8 +84,11 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     ...     n_threads()
     1
     """
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limited
+    _OneThread.enter()
+    try:
+        yield
+    finally:
+        _OneThread.leave()
 
 
 def parallel_map(

@@ -1,12 +1,15 @@
 """The ``dualtap`` command: thin calls into the library.
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 bad usage or input,
-130 interrupted.
+130 interrupted, 143 terminated and 129 hung up on (which write a checkpoint as Ctrl-C does).
 """
 
 from __future__ import annotations
 
+import signal
 import sys
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -31,10 +34,38 @@ _BAD_INPUT = (
 )
 
 
+class _Ended(KeyboardInterrupt):
+    """The system asks the command to end, which it does as after Ctrl-C."""
+
+    by: int | None = None
+
+    @classmethod
+    def handle(cls, number: int, frame: FrameType | None) -> None:
+        """End once in good order; a second signal ends at once."""
+        cls.by = number
+        signal.signal(number, signal.SIG_DFL)
+        raise cls
+
+
+def _listen() -> None:
+    _Ended.by = None
+    if current_thread() is not main_thread():  # only that one may
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # not on every system
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _Ended.handle)
+
+
 def main() -> NoReturn:
     """Run the command; one line on stderr and a code for whatever goes wrong."""
+    _listen()
     try:
         app(prog_name="dualtap")
+    except SystemExit as ended:
+        sys.exit(ended.code if _Ended.by is None else 128 + _Ended.by)
+    except KeyboardInterrupt:
+        sys.exit(130 if _Ended.by is None else 128 + _Ended.by)
     except _BAD_INPUT as error:
         _fail(error, 2)
     except (OSError, MemoryError, ImportError) as error:

@@ -6,18 +6,23 @@ order they end; seeds belong to trials, so the rows do not depend on who made th
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from threading import Thread
 
 import joblib
 
 from dualtap._progress import progress
 from dualtap.experiments.experiment import Experiment, Outcome, Results, Task
 from dualtap.experiments.store import Store
+from dualtap.spins.cluster import told_if_lost
 from dualtap.spins.dask_arrays import connected
 
 Finished = tuple[Task, Outcome, float]
+
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def run(
@@ -73,9 +78,21 @@ def _finished(
             yield _make(experiment, task)
     else:
         # A process each, one thread inside: trials share nothing, and never meet.
-        with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        watched = {"initializer": end_with, "initargs": (os.getpid(),)}
+        with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1, **watched):
             parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
             yield from parallel(joblib.delayed(_make)(experiment, task) for task in tasks)
+
+
+def end_with(parent: int) -> None:
+    """End this process once another is its parent: joblib's workers would wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _make(experiment: Experiment, task: Task) -> Finished:
@@ -93,5 +110,7 @@ def _on_dask(
 
         futures = [client.submit(_make, experiment, task, pure=False, retries=5) for task in tasks]
         for future in as_completed(futures):
-            yield future.result()
+            with told_if_lost(client):
+                finished = future.result()
+            yield finished
             future.release()

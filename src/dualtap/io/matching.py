@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualtap.io.collecting import SampleFile
 from dualtap.io.models import Model
-from dualtap.spins import DenseSpins, Spins, SpinsBuilder, as_spins
+from dualtap.spins import as_spins
+from dualtap.spins.parts import with_columns
 
 _MOST_NAMED = 5
 
@@ -90,25 +90,13 @@ def in_order(file: SampleFile, names: Sequence[str], source: str | Path) -> Samp
         )
     place = {name: k for k, name in enumerate(present)}
     order = np.array([place[name] for name in names])
-    return replace(file, spins=_with_columns(file.spins, order), names=tuple(names))
+    return replace(file, spins=with_columns(file.spins, order), names=tuple(names))
 
 
 def _some(names: Sequence[str]) -> str:
     """Return names for a message, not more than a reader wants."""
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     return shown + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
-
-
-def _with_columns(spins: Spins, order: NDArray[np.int64]) -> Spins:
-    """Return the same samples with columns in another order, kept as they are kept."""
-    if isinstance(spins, DenseSpins):
-        return DenseSpins(spins.values[:, order], spins.encoding, spins.reads)
-    builder = SpinsBuilder(zero_is_missing=True, n_samples=spins.n_samples)
-    for rows in spins.blocks():
-        builder.add(spins.block(rows)[:, order])
-    result = builder.finish()
-    result.encoding = spins.encoding
-    return result
 
 
 def completed(given: SampleFile, ordered: SampleFile, model: Model, seed: int) -> SampleFile:

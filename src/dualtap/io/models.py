@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from dualtap._files import atomic_write, known_suffix, stored_parameters
 from dualtap._npy import read_arrays
-from dualtap._schema import LARGEST, Entry, checked_arrays, parsed, parsed_fields, with_fields
+from dualtap._schema import Entry, checked_arrays, parsed, parsed_fields, with_fields
 from dualtap.io.old_models import upgraded
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import DualTAP, History, HopfieldPatterns
+from dualtap.recovery.checks import LEARNED, OF_TRAINING, ROUNDED, learned_arrays
 from dualtap.recovery.meaning import Profiles
 from dualtap.spins.storage import ENCODINGS, Encoding
 
@@ -40,35 +41,19 @@ _TRACE: dict[str, type] = {
     "accepted": bool,
 }
 _PATH = ("n_patterns", "objective", "held_out")
-_ROUNDED = 1.001
-"""Bound of what is at most one, but for rounding."""
 _SCHEMA = {
     "provenance": Entry("U"),
     "estimator": Entry("U"),
-    "patterns": Entry("i", ("P", "N"), -1, 1),
-    "magnetizations": Entry("f", ("P", "N"), -_ROUNDED, _ROUNDED),
-    "strengths": Entry("f", ("P",), smallest=1 / LARGEST),
-    "fields": Entry("f", ("N",)),
-    "means": Entry("f", ("N",), -_ROUNDED, _ROUNDED),
-    "objective": Entry("f", nan=True),
-    "labels": Entry("i", ("M",), -1),
-    "weights": Entry("f", ("P",), 0, _ROUNDED),
-    "typical_overlaps": Entry("f", ("P",), 0, _ROUNDED),
-    "median_overlap": Entry("f", (), 0, _ROUNDED, nan=True),
+    **LEARNED,
     "trace": Entry("U"),
     "reason": Entry("U"),
     "n_passes": Entry("f", (), 0, optional=True),
     "spectrum": Entry("f", ("singular values",), 0, optional=True),
     "feature_names": Entry("U", ("N",), optional=True),
 }
-_OF_TRAINING = {
-    "encoding": Entry("U"),
-    "training_scores": Entry("f", ("rows",)),
-    "strength_covariance": Entry("f", ("P", "P")),
-}
 _OF_MEANING = {
-    "side_share": Entry("f", ("P", 2), 0, _ROUNDED),
-    "side_up": Entry("f", ("P", 2, "N"), 0, _ROUNDED, nan=True),
+    "side_share": Entry("f", ("P", 2), 0, ROUNDED),
+    "side_up": Entry("f", ("P", 2, "N"), 0, ROUNDED, nan=True),
     "pair_share": Entry("f", nan=True),
 }
 _OF_PATH = {
@@ -77,7 +62,7 @@ _OF_PATH = {
     "path_held_out": Entry("f", ("steps",), nan=True),
 }
 _OF_ROUNDS = {
-    "history_magnetizations": Entry("f", ("rounds", "N"), -_ROUNDED, _ROUNDED),
+    "history_magnetizations": Entry("f", ("rounds", "N"), -1.001, 1.001),
     "history_scores": Entry("f", ("rounds",), nan=True),
     "history_likelihood": Entry("f", ("rounds",), nan=True),
     "history_gains": Entry("f", ("rounds",), nan=True),
@@ -180,17 +165,7 @@ def _schema(stored: NDArray[Any], path: Path) -> int:
 
 def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     """Return what a model has learned, as arrays that need no pickle."""
-    arrays: dict[str, Any] = {
-        "patterns": model.patterns_,
-        "magnetizations": model.magnetizations_,
-        "strengths": model.strengths_,
-        "fields": model.fields_,
-        "means": model.means_,
-        "objective": model.objective_,
-        "labels": model.labels_,
-        "weights": model.weights_,
-        "typical_overlaps": model._typical_overlaps,
-        "median_overlap": model._median_overlap,
+    arrays: dict[str, Any] = learned_arrays(model) | {
         "trace": json.dumps([_step(step) for step in model.trace_]),
         "reason": model.reason_,
     }
@@ -200,8 +175,6 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         arrays["n_passes"] = model.n_passes_
     if hasattr(model, "_encoding"):
         arrays["encoding"] = model._encoding
-        arrays["training_scores"] = model._training_scores
-        arrays["strength_covariance"] = model._strength_covariance
     if model._profiles is not None:
         arrays |= {"side_share": model._profiles.share, "side_up": model._profiles.up}
         arrays["pair_share"] = model._pair_share
@@ -269,7 +242,7 @@ def _checked(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         raise ValueError(f"unknown estimator {estimator[:40]}")
     schema = dict(_SCHEMA)
     if "encoding" in contents:
-        schema |= _OF_TRAINING
+        schema |= {"encoding": Entry("U"), **OF_TRAINING}
     if "side_share" in contents:
         schema |= _OF_MEANING
     if any(name.startswith("path_") for name in contents):

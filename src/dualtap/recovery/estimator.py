@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from dualtap.recovery.reasons import reason
 from dualtap.recovery.steps import Info, steps
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
+from dualtap.spins.parts import observed_part
 
 
 class HopfieldPatterns(LearnedPatterns):
@@ -115,12 +116,16 @@ class HopfieldPatterns(LearnedPatterns):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _is_best(self) -> bool:
+        return self.n_patterns is None  # patterns that were requested need not pay
+
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover the patterns and order them by the number of samples nearest to them."""
+        part = observed_part(spins)
         with progress("patterns", None, bool(self.verbose)) as advance:
             found = recover(
-                spins, where, rng, self.n_patterns, lambda info: advance(1, info.in_words())
-            )
+                part.spins, where, rng, self.n_patterns, lambda info: advance(1, info.in_words())
+            ).among(part.columns, spins.n_spins)
         nearest, tied = nearest_patterns(spins, found.patterns)
         order, sign = nearest.canonical(len(found.patterns))
         self.patterns_ = (found.patterns[order] * sign[order][:, None]).astype(np.int8)
@@ -151,6 +156,29 @@ class Recovered:
     reason: str
     trace: list[dict[str, Any]] = field(default_factory=list)
     path: Callable[[], dict[str, NDArray[Any]]] | None = None
+
+    def among(self, columns: NDArray[np.int64], n_spins: int) -> Recovered:
+        """Return the same where there are other spins, too, of which nothing was observed.
+
+        These have no part in any pattern, and no field. A strength is divided by the number of
+        spins in the couplings, which stay as they are.
+        """
+        if len(columns) == n_spins:
+            return self
+
+        def widened(array: NDArray[Any]) -> NDArray[Any]:
+            wide = np.zeros((*array.shape[:-1], n_spins), dtype=array.dtype)
+            wide[..., columns] = array
+            return wide
+
+        return replace(
+            self,
+            patterns=widened(self.patterns),
+            magnetizations=widened(self.magnetizations),
+            strengths=self.strengths * n_spins / len(columns),
+            fields=widened(self.fields),
+            means=widened(self.means),
+        )
 
 
 def recover(

@@ -26,6 +26,7 @@ from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pat
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
+from dualtap.recovery.checks import check_learned, learned_arrays
 from dualtap.recovery.meaning import Profiles, n_profiled, profiles
 from dualtap.recovery.nearest import (
     Assignment,
@@ -108,8 +109,10 @@ class LearnedPatterns(
         self._learn(spins, origin(X), as_generator(self.random_state))
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
-        self._keep_of_training(spread_rows(spins), spins.n_samples)
+        rows = spread_rows(spins)
+        self._keep_of_training(rows, spins.n_samples)
         self._keep_of_samples(spread_rows(spins, n_profiled(spins.n_spins)))
+        check_learned(learned_arrays(self), rows, best=self._is_best())
         return self
 
     def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:
@@ -129,6 +132,10 @@ class LearnedPatterns(
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Set all that is learned; ``where`` is an array of the library that makes products."""
+
+    def _is_best(self) -> bool:
+        """Whether the model was chosen among all, see :func:`check_learned`."""
+        return False
 
     @property
     def path_(self) -> dict[str, NDArray[Any]] | None:

@@ -8,8 +8,10 @@ repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import cached_property
 from hashlib import blake2b
@@ -134,9 +136,10 @@ class ClusterSpins(Spins):
             return self.take(chosen)
         parts = self._split(chosen)
         chunks = self.submit(PackedSpins.take, parts)
-        missing = sum(
-            self.client.gather([self.client.submit(_n_missing, c, pure=False) for c in chunks])
-        )
+        with told_if_lost(self.client):
+            missing = sum(
+                self.client.gather([self.client.submit(_n_missing, c, pure=False) for c in chunks])
+            )
         sizes = [len(part) for part in parts]
         return ClusterSpins(
             self.client, chunks, sizes, self.n_spins, self.encoding, missing, self.reads
@@ -172,14 +175,12 @@ class ClusterSpins(Spins):
 
     def surely(self, run: Callable[[], T]) -> T:
         """Return the result of ``run``, repeated if it was lost with a worker."""
-        from distributed.comm import CommClosedError
-        from distributed.scheduler import KilledWorker
-
         for left in reversed(range(_ATTEMPTS)):
             try:
-                return run()
-            except (CancelledError, CommClosedError, KilledWorker):
-                if not left:
+                with told_if_lost(self.client):
+                    return run()
+            except ConnectionError:
+                if not left or self.client.status != "running":
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -299,6 +300,37 @@ def _threads_to_spare() -> int:
     except ValueError:  # not on a worker
         return 1
     return max(1, int(state.nthreads) // max(1, int(state.executing_count)))
+
+
+@contextmanager
+def told_if_lost(client: Any) -> Iterator[None]:
+    """Say what became of a cluster, if that is why something failed.
+
+    Raises
+    ------
+    ConnectionError
+        If the scheduler is gone, or if workers ended while they worked.
+    """
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        yield
+    except (CancelledError, asyncio.CancelledError, CommClosedError, KilledWorker, TimeoutError):
+        if client.status == "running":
+            raise ConnectionError(
+                "workers of the Dask cluster ended while they worked, again and again; if they "
+                "lack memory, give them more, or use more workers or smaller chunks"
+            ) from None
+        raise _gone() from None
+    except RuntimeError:
+        if client.status == "running":
+            raise
+        raise _gone() from None
+
+
+def _gone() -> ConnectionError:
+    return ConnectionError("the Dask scheduler does not answer any more: start it, then fit again")
 
 
 def _same(function: T) -> T:

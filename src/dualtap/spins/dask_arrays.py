@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
+from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
 
 from dualtap.spins.builder import Seen, SpinsBuilder
-from dualtap.spins.cluster import ClusterSpins
+from dualtap.spins.cluster import ClusterSpins, told_if_lost
 from dualtap.spins.packed import PackedSpins, joined
 from dualtap.spins.storage import Spins
 
@@ -42,11 +46,44 @@ def connected(address: str, n_workers: int | None = None) -> Iterator[Any]:
             yield client
         return
     options = {} if n_workers is None else {"n_workers": n_workers}
-    with (
-        LocalCluster(threads_per_worker=1, dashboard_address=None, **options) as cluster,
-        Client(cluster) as client,
-    ):
+    with ExitStack() as stack:
+        with _interrupts_held_back():
+            cluster = LocalCluster(
+                threads_per_worker=1,
+                dashboard_address=":0",  # any free port
+                silence_logs=logging.CRITICAL,
+                **options,
+            )
+            client = stack.enter_context(Client(stack.enter_context(cluster)))
         yield client
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: this one ends them in good order.
+
+    A signal that comes meanwhile is heard afterwards: half a cluster cannot be closed.
+    """
+    held: list[int] = []
+    before: dict[int, Any] = {}
+    if current_thread() is main_thread():
+        known = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+        heard = [number for number in known if number and callable(signal.getsignal(number))]
+        for number in heard:
+            before[number] = signal.signal(number, lambda number, frame: held.append(number))
+    mask = None
+    if hasattr(signal, "pthread_sigmask"):  # what a thread blocks, its processes do too
+        resource_tracker.ensure_running()  # started later, it would unblock them
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in held[:1]:
+        before[number](number, None)
 
 
 def is_dask_array(X: Any) -> bool:
@@ -115,7 +152,9 @@ def _packed_on(client: Any, X: Any, zero_is_missing: bool) -> ClusterSpins:
     # Futures, not values: what is lost with a worker the scheduler makes again.
     packed = client.compute(parts)
     seen, missing = None, 0
-    for one, n_missing in client.gather(client.map(_facts, packed, pure=False)):
+    with told_if_lost(client):
+        facts = client.gather(client.map(_facts, packed, pure=False))
+    for one, n_missing in facts:
         seen = one if seen is None else seen.also(one)
         missing += n_missing
     encoding = (seen or Seen()).checked(*X.shape)

@@ -1,0 +1,159 @@
+"""Files with bytes changed at random: each is read or refused in one line, soon, in little memory.
+
+A child reads one file after the other and says what came of it; if it dies or does not answer, that
+is the finding, and another child goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import shutil
+import time
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import dualtap as dt
+from dualtap.io import load, read_samples, write_samples
+
+FORMATS = (
+    *(".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".arrow", ".feather"),
+    *(".h5", ".zarr", ".model.npz", ".rbm.npz"),
+)
+_SECONDS = 30  # the texts of an HDF5 file may take 20; a busy machine
+_MEGABYTES = 500
+
+
+class Case(NamedTuple):
+    """A mutated file, and what came of it: "read", "refused", or what went wrong."""
+
+    suffix: str
+    seed: int
+    outcome: str
+
+
+def original(folder: Path, suffix: str) -> Path:
+    """Write a sound file, which mutations start from."""
+    X = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(40, 9))
+    path = folder / f"original{suffix}"
+    if suffix.endswith(".npz") and suffix != ".npz":
+        model = dt.HopfieldPatterns(2, random_state=0)
+        if "rbm" in suffix:
+            model = dt.HopfieldRBM(2, max_updates=2, batch_size=8, n_chains=4, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dt.save(model.fit(X), path)
+        return path
+    texts = {} if suffix == ".npy" else {"names": list("abcdefghi"), "labels": range(40)}
+    write_samples(path, X, **texts)  # type: ignore[arg-type]
+    return path
+
+
+def mutated(source: Path, target: Path, seed: int) -> None:
+    """Write a copy with bytes changed, cut out, repeated or put in, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
+        inside = sorted(path for path in target.rglob("*") if path.is_file())
+        source = target = inside[int(rng.integers(len(inside)))]
+    data = bytearray(source.read_bytes())
+    for _ in range(int(rng.integers(1, 5))):
+        at, length = int(rng.integers(max(len(data), 1))), int(rng.integers(1, 9))
+        piece = rng.bytes(length) if rng.random() < 0.6 else bytes([rng.choice([0, 255])]) * length
+        kind = rng.random()
+        if kind < 0.7:
+            data[at : at + length] = piece[: len(data[at : at + length])]
+        elif kind < 0.8:
+            del data[at : at + length * int(rng.integers(1, 50))]
+        elif kind < 0.9:
+            data[at:at] = piece
+        else:
+            data[at:at] = data[at : at + 64]
+    target.write_bytes(data)
+
+
+def _reader(connection: Connection) -> None:
+    """Read the files that are named, until there are no more."""
+    for name, suffix in iter(connection.recv, None):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                load(name) if suffix.count(".") == 2 and "gz" not in suffix else read_samples(name)
+            outcome = "read"
+        except ValueError as error:
+            told = str(error)
+            one_line = "\n" not in told and Path(name).name in told
+            outcome = "refused" if one_line else f"not one line that names the file: {told[:200]!r}"
+        except BaseException as error:
+            outcome = f"{type(error).__name__}: {str(error)[:200]!r}"
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        connection.send(f"{grown:.0f} MB taken" if grown > _MEGABYTES else outcome)
+
+
+class _Child:
+    """A process that reads files, and is replaced when it does not answer."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._here, there = context.Pipe()
+        self._process = context.Process(target=_reader, args=(there,), daemon=True)
+        self._process.start()
+        there.close()
+
+    def outcome(self, path: Path, suffix: str) -> str:
+        self._here.send((str(path), suffix))
+        start = time.monotonic()
+        try:
+            if self._here.poll(_SECONDS):
+                return str(self._here.recv())
+            told = f"no answer in {time.monotonic() - start:.0f} s"
+        except EOFError:
+            self._process.join()
+            told = f"the process ended with {self._process.exitcode}"
+        self.close()
+        self._start()
+        return told
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def attempts(
+    folder: Path, seeds: range, deadline: float, suffixes: tuple[str, ...]
+) -> Iterator[Case]:
+    """Yield what came of mutated files, those of every format in turn.
+
+    Parameters
+    ----------
+    folder : Path
+        For the files.
+    seeds : range
+        A mutation of every format each.
+    deadline : float
+        Of :func:`time.monotonic`.
+    suffixes : tuple of str
+        Some of ``FORMATS``.
+    """
+    sources = {suffix: original(folder, suffix) for suffix in suffixes}
+    child = _Child()
+    try:
+        for seed in seeds:
+            for suffix, source in sources.items():
+                if time.monotonic() > deadline:
+                    return
+                target = folder / f"d{suffix}"
+                mutated(source, target, seed)
+                yield Case(suffix, seed, child.outcome(target, suffix))
+    finally:
+        child.close()

@@ -1,0 +1,37 @@
+"""A small form of ``make attack``: the same cases, a few of them."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.attack import arrays, faults, files
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_arrays(seed):
+    assert arrays.attempt(seed) in ("sound", "refused")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="memory is read by POSIX")
+def test_mutated_files(tmp_path):
+    cases = list(files.attempts(tmp_path, range(6), time.monotonic() + 600, files.FORMATS))
+    assert len(cases) == 6 * len(files.FORMATS)
+    wrong = [case for case in cases if case.outcome not in ("read", "refused")]
+    assert not wrong
+    assert {case.outcome for case in cases} == {"read", "refused"}
+
+
+def test_mutations_can_be_repeated(tmp_path):
+    source = files.original(tmp_path, ".csv")
+    for name, seed in (("a.csv", 3), ("b.csv", 3), ("c.csv", 4)):
+        files.mutated(source, tmp_path / name, seed)
+    a, b, c = ((tmp_path / f"{name}.csv").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_two_writers(tmp_path):
+    assert faults.two_writers(tmp_path, 0) == "one winner each"

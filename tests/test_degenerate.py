@@ -1,0 +1,129 @@
+"""Data that show little or nothing: defined answers, and the same with empty rows and columns."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dualtap as dt
+from dualtap.recovery.checks import check_learned
+from dualtap.spins import builder
+from dualtap.spins.parts import observed_part
+
+TEACHER = dt.HopfieldModel.random(60, 3, beta=2.0, random_state=0)
+
+
+def with_gaps(X, n_rows, n_columns, seed=0):
+    """Return X among empty rows and columns, and where it is."""
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.permutation(len(X) + n_rows)[: len(X)])
+    columns = np.sort(rng.permutation(X.shape[1] + n_columns)[: X.shape[1]])
+    wide = np.full((len(X) + n_rows, X.shape[1] + n_columns), np.nan)
+    wide[np.ix_(rows, columns)] = X
+    return wide, rows, columns
+
+
+@pytest.mark.parametrize(
+    ("packed", "n_rows", "n_columns"), [(False, 20, 0), (False, 0, 12), (True, 20, 12)]
+)
+def test_empty_rows_and_columns_change_nothing(monkeypatch, packed, n_rows, n_columns):
+    if packed:
+        monkeypatch.setattr(builder, "DENSE", 0)
+    X = TEACHER.sample(40, random_state=1)
+    wide, rows, columns = with_gaps(X, n_rows, n_columns)
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
+    other = dt.HopfieldPatterns(random_state=0).fit(wide)
+    assert other.patterns_.shape == (model.n_patterns_, 60 + n_columns)
+    np.testing.assert_array_equal(other.patterns_[:, columns], model.patterns_)
+    np.testing.assert_array_equal(other.magnetizations_[:, columns], model.magnetizations_)
+    np.testing.assert_allclose(
+        other.couplings()[np.ix_(columns, columns)], model.couplings(), rtol=1e-6
+    )
+    for learned in (other.patterns_, other.magnetizations_, other.fields_, other.means_):
+        assert not np.delete(learned, columns, axis=-1).any()
+    np.testing.assert_array_equal(other.labels_[rows], model.labels_)
+    assert (np.delete(other.labels_, rows) == -1).all()
+    assert other.objective_ == model.objective_
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(50, 0), (0, 10)])
+def test_empty_rows_and_columns_are_no_patterns(n_rows, n_columns):
+    X = np.random.default_rng(3).choice([-1, 1], size=(60, 40))
+    wide, _, _ = with_gaps(X, n_rows, n_columns)
+    assert dt.HopfieldPatterns(random_state=0).fit(wide).n_patterns_ == 0
+
+
+def test_one_column_with_values_stays_among_the_others():
+    part = observed_part(dt.as_spins([[1, None], [None, None], [0, None]]))
+    assert part.spins.shape == (2, 2)
+    assert part.columns.tolist() == [0, 1]
+
+
+DEGENERATE = {
+    "one row": np.ones((1, 8)),
+    "two rows": np.array([[1] * 8, [-1] * 8]),
+    "equal rows": np.tile([1, -1, 1, 1, -1], (9, 1)),
+    "ones": np.ones((20, 6)),
+    "ones with a single -1": np.where(np.arange(200).reshape(20, 10) == 57, -1, 1),
+    "constant columns": np.c_[np.ones((30, 4)), np.tile([[1, -1], [-1, 1]], (15, 1))],
+    "one value": np.array([[1, np.nan], [np.nan, np.nan]]),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("n_patterns", [None, 8])
+def test_degenerate_data_have_a_model(tmp_path, name, n_patterns):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = dt.HopfieldPatterns(n_patterns, random_state=0).fit(DEGENERATE[name])
+    assert np.isfinite(model.score(DEGENERATE[name]))
+    dt.save(model, tmp_path / "m.npz")  # the file is checked as a whole
+    back = dt.load(tmp_path / "m.npz")
+    np.testing.assert_array_equal(back.patterns_, model.patterns_)
+
+
+# --- The check of what a fit returns
+
+
+def learned():
+    """Return what a sound fit has learned of 20 rows of 6 spins."""
+    rows = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(20, 6))
+    return rows, {
+        "patterns": np.array([[1, 1, -1, -1, 1, 0], [1, -1, 1, -1, 1, 1]], dtype=np.int8),
+        "magnetizations": np.ones((2, 6), dtype=np.float32),
+        "strengths": np.array([1.0, 0.5]),
+        "fields": np.zeros(6),
+        "means": np.zeros(6),
+        "objective": np.array(80.0),
+        "labels": np.zeros(20, dtype=np.int64),
+        "weights": np.array([1.0, 0.0]),
+        "typical_overlaps": np.array([0.4, 0.0]),
+        "median_overlap": np.array(0.4),
+        "training_scores": np.full(20, -0.69),
+        "strength_covariance": np.eye(2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"strengths": np.array([1.0, np.nan])}, "strengths has the value nan"),
+        ({"magnetizations": np.full((2, 6), 1.5)}, "magnetizations has the value 1.5"),
+        ({"fields": np.full(6, np.inf)}, "fields has the value inf"),
+        ({"patterns": np.zeros((2, 6), dtype=np.int8)}, "a pattern has no entry"),
+        ({"patterns": np.array([[1] * 6, [-1] * 6])}, "a pattern comes twice"),
+        ({"training_scores": np.full(20, -0.8)}, "score -0.800 per spin, and -0.693"),
+        ({"strength_covariance": np.full((2, 2), np.nan)}, "strength_covariance has the value"),
+    ],
+)
+def test_what_cannot_be_right_is_raised_as_our_mistake(changes, message):
+    rows, arrays = learned()
+    check_learned(arrays, rows, best=True)
+    with pytest.raises(RuntimeError, match=f"mistake in dualtap: .*{message}"):
+        check_learned(arrays | changes, rows, best=True)
+
+
+def test_the_published_algorithm_promises_less():
+    rows, arrays = learned()
+    twice = {"patterns": np.array([[1] * 6, [1] * 6]), "training_scores": np.full(20, -3.0)}
+    check_learned(arrays | twice, rows, best=False)
