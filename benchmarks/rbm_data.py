@@ -184,7 +184,7 @@ def real(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     rows = []
     for name in options.sets:
-        X = samples(name, options.data)
+        X = samples(name, options.data).X
         results = [_one_split(X, seed, options.samples) for seed in options.seeds]
         row: dict[str, Any] = {"data": name}
         for key in ("independent", "HopfieldRBM", "BernoulliRBM"):

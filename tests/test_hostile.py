@@ -4,6 +4,7 @@ import gzip
 import subprocess
 import sys
 import time
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import (
-    Force,
-    Json,
-    Labels,
-    Quiet,
-    Seed,
-    Transpose,
-    ZeroIsMissing,
-    app,
-    print_outcome,
-    read,
-)
+from dualtap.cli.app import Force, Json, Quiet, Seed, app, print_outcome
+from dualtap.cli.reading import Reading, reads_samples
 from dualtap.cli.results import DataFile, ModelFile, Table
 
 if TYPE_CHECKING:
@@ -35,10 +25,12 @@ Refits = Annotated[int, typer.Option("--refits", "-n", help="Number of refits.",
     epilog="Examples: dualtap stability model.npz data.csv -o stability.csv · "
     "dualtap stability model.npz votes.csv --labels party -n 100 -o bits.csv --edges edges.csv"
 )
+@reads_samples
 def stability(
     model: ModelFile,
     data: DataFile,
     output: Table,
+    reading: Reading,
     edges: Annotated[
         Path | None,
         typer.Option(help="Also write couplings with intervals: .csv, .tsv, .parquet, .graphml."),
@@ -46,9 +38,6 @@ def stability(
     refits: Refits = 50,
     top: Annotated[int, typer.Option(help="Number of couplings in --edges.", min=1)] = 1000,
     jobs: Jobs = 1,
-    labels: Labels = None,
-    transpose: Transpose = False,
-    zero_is_missing: ZeroIsMissing = False,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -67,7 +56,7 @@ def stability(
         if edges == output:
             raise ValueError(f"bits and edges cannot both be written to {str(output)!r}")
     fitted = load(model)
-    file = matched(read(data, labels, transpose, zero_is_missing), fitted, data)
+    file = matched(reading.read(data), fitted, data)
     watched = not (quiet or as_json)
     found = resampled(fitted, file.spins, refits, seed=seed, jobs=jobs, top=top, verbose=watched)
     write_table(output, found.bits, force=force)

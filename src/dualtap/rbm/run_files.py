@@ -84,7 +84,7 @@ def _entries(prefix: str = "", *, optional: bool = False) -> dict[str, Entry]:
         "generators": ("uint32", (f"{prefix}generators", 4, LANES)),
         "imputing": ("uint32", (f"{prefix}batch", 4, LANES)),
     }
-    return {prefix + k: Entry(*entry, optional=optional) for k, entry in entries.items()}
+    return {prefix + k: replace(Entry(*entry), optional=optional) for k, entry in entries.items()}
 
 
 _ARRAYS = {
