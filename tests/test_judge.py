@@ -99,7 +99,7 @@ def test_second_derivatives(case):
 
 def test_own_curvature_is_the_diagonal(case):
     judge, Z, g, b, _ = case
-    (S, _, W), *_ = judge.residuals(Z, g, b)
+    (S, _, W, _), *_ = judge.residuals(Z, g, b)
     own = Features(S, Z).own_curvature(W)
     np.testing.assert_allclose(own, np.diag(judge.curvature(Z, g, b).H), rtol=1e-4, atol=1e-5)
 
@@ -218,7 +218,7 @@ def test_the_kernels_against_double_precision(n_spins):
     Z = rng.choice(np.array([-1, 1], np.float32), size=(2, n_spins))
     g, b = np.array([3.0, -2.0]) * np.sqrt(n_spins), rng.normal(size=n_spins)
     judge = judged(X)
-    parts = [[part.astype(float) for part in block] for block in judge.residuals(Z, g, b)]
+    parts = [[part.astype(float) for part in block[:3]] for block in judge.residuals(Z, g, b)]
     S, R, W = (np.concatenate(part) for part in zip(*parts, strict=True))
     F, seen = S @ Z.T.astype(float), X != 0
     h = b + (g / n_spins * F) @ Z - S * (g / n_spins).sum()

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from dualtap.spins import Spins, as_spins
+from dualtap.spins.distinct import distinct
+from dualtap.spins.weights import with_weights
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def fit_context(*, skip_nested: bool = True) -> Callable[[Method], Method]:
+    """Return scikit-learn's decorator of ``fit``, which checks parameters, for type checkers.
+
+    Parameters
+    ----------
+    skip_nested : bool
+        The parameters of estimators that this one makes need no check.
+    """
+
+    def decorate(method: Method) -> Method:
+        decorated: Method = _fit_context(prefer_skip_nested_validation=skip_nested)(method)
+        return decorated
+
+    return decorate
 
 
 def validated_spins(estimator: Any, X: Any, *, reset: bool = False) -> Spins:
@@ -23,6 +46,67 @@ def validated_spins(estimator: Any, X: Any, *, reset: bool = False) -> Spins:
     if reset or not tabular:
         _check_columns(estimator, X, reset=reset)
     return spins
+
+
+def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
+    """Return weights of samples as an array, or say what is wrong with them.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,) or None
+    n_samples : int
+
+    Examples
+    --------
+    >>> from dualtap._validation import checked_weights
+    >>> checked_weights([1, -2], 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: sample_weight is -2 at sample 1; weights are numbers of samples, 0 or more
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight holds something that is no number") from None
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; one weight for each of the {n_samples} "
+            f"samples is needed, shape ({n_samples},)"
+        )
+    wrong = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight is {weights[wrong[0]]:g} at sample {wrong[0]}; weights are numbers of "
+            "samples, 0 or more"
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is 0 for all samples: none is left to fit")
+    return weights
+
+
+def counted(spins: Spins, sample_weight: Any) -> Spins:
+    """Return samples to fit: those of weight 0 left out, equal ones as one row with a weight.
+
+    Repeated rows and rows with weights are the same data from here on, and what is fitted to
+    either is equal to the last bit.
+
+    Parameters
+    ----------
+    spins : Spins
+    sample_weight : array-like of shape (n_samples,) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap._validation import counted
+    >>> counted(as_spins([[1, 0], [1, 0]]), [3, 0.5]).weights
+    array([3.5])
+    """
+    weights = checked_weights(sample_weight, spins.n_samples)
+    return distinct(spins if weights is None else with_weights(spins, weights))
 
 
 def _check_columns(estimator: Any, X: Any, *, reset: bool) -> None:

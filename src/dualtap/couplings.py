@@ -65,7 +65,7 @@ class FactoredCouplings(Couplings, Protocol):
 class Products(Protocol):
     """Samples S that are used through products only, wherever they are kept."""
 
-    n_samples: int
+    total_weight: int | float
     n_spins: int
 
     def gram_dot(self, V: Any) -> Any:
@@ -358,11 +358,14 @@ class DenseCouplings:
         return np.ascontiguousarray(eigenvectors.T) * np.sqrt(self.n_spins), eigenvalues
 
 
-def sample_couplings(samples: NDArray[Any]) -> HebbianCouplings | DenseCouplings:
+def sample_couplings(
+    samples: NDArray[Any], weights: NDArray[np.float64] | None = None
+) -> HebbianCouplings | DenseCouplings:
     r"""Return :math:`J = S^\top S / N`, as a matrix where that makes products cheaper.
 
     A product costs 2MN through the samples S, 0 where an entry is missing, and N² through J: it
-    is formed when M is above N/2 and N at most ``DENSE_SPINS``.
+    is formed when M is above N/2 and N at most ``DENSE_SPINS``. Rows with weights w count as w
+    samples.
 
     Examples
     --------
@@ -371,11 +374,12 @@ def sample_couplings(samples: NDArray[Any]) -> HebbianCouplings | DenseCouplings
     >>> sample_couplings(np.ones((3, 4))).dot(np.ones((1, 4), dtype=np.float32))
     array([[3., 3., 3., 3.]], dtype=float32)
     """
-    J = HebbianCouplings(samples)
+    J = HebbianCouplings(samples, weights=weights)
     n_samples, n_spins = J.vectors.shape
     if n_spins > DENSE_SPINS or 2 * n_samples <= n_spins:
         return J
-    return DenseCouplings(J.vectors.T @ J.vectors / J.vectors.dtype.type(n_spins), dtype=np.float32)
+    right = J.vectors if J.weights is None else J.vectors * J.weights[:, None]
+    return DenseCouplings(J.vectors.T @ right / J.vectors.dtype.type(n_spins), dtype=np.float32)
 
 
 def _host_or_foreign(x: Any, dtype: Any) -> FloatArray:

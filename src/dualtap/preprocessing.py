@@ -7,9 +7,11 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dualtap._validation import fit_context
 
 __all__ = ["BinarizeSpins"]
 
@@ -70,7 +72,7 @@ class BinarizeSpins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def __init__(self, threshold: Literal["median", "mean"] | float | ArrayLike = "median") -> None:
         self.threshold = threshold
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context()
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the threshold of every column.
 

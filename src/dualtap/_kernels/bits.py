@@ -13,7 +13,8 @@ product is taken only when it is full. Mostly it never is, and
 
 .. math:: m = \tanh h = \frac{o - r}{o + r}, \quad o = e^{-4\sum_{s_a = -1} x_{a\mu}},
 
-r being the product of the ratios.
+r being the product of the ratios. Rows that stand for several samples have the logarithm of each
+ratio taken, times their weight.
 """
 
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 from numba import njit, prange
 
 from dualtap._kernels.compiled import compiled, parallel
+from dualtap._kernels.fields import log_of_one_and
 
 Array = Any  # Numba infers the types; the docstrings say them
 
@@ -31,6 +33,7 @@ BLOCK = 4 * _LANES
 
 _f32 = np.float32
 
+_LOG_2 = _f32(np.log(2))
 _LARGE = _f32(np.exp(10))  # with x at most 5, four factors stay below e^80, which a float holds
 _LARGEST = _f32(np.exp(20))  # odds beyond which a spin is as good as certain
 _ROOM = 640.0  # logarithm of a product that is held in a double: a block of x = 5 has this
@@ -58,9 +61,52 @@ def _block_ratio(e: Array, without: Array, minus: Array, plus: Array) -> Any:
     return product
 
 
+@njit(inline="always")
+def _logarithm(x: Any) -> Any:
+    """Return log x in float32 for x > 0: of its exponent, and of what is left between 1 and 2."""
+    bits = np.float32(x).view(np.int32)
+    exponent = (bits >> np.int32(23)) - np.int32(127)
+    rest = np.int32((bits & np.int32(0x7FFFFF)) | np.int32(0x3F800000)).view(np.float32)
+    return _f32(exponent) * _LOG_2 + log_of_one_and(rest - _f32(1))
+
+
 @njit(fastmath=_FAST, error_model="numpy")
-def _mean(e: Array, without: Array, minus: Array, plus: Array, sizes: Array, against: Any) -> Any:
+def _block_logarithm(e: Array, without: Array, minus: Array, plus: Array, weights: Array) -> Any:
+    """Return Σ_a w_a log (1 + e·without·minus) / (1 + e·without·plus) of a block."""
+    total = _f32(0)
+    for a in range(BLOCK):
+        p = min(e[a] * without[a], _LARGE)
+        total += weights[a] * _logarithm((_f32(1) + p * minus[a]) / (_f32(1) + p * plus[a]))
+    return np.float64(total)
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _weighted_mean(
+    e: Array, without: Array, minus: Array, plus: Array, weights: Array, against: Any
+) -> Any:
+    """Return the conditional mean of a bit of samples with weights."""
+    log_odds = -4.0 * against
+    for first in range(0, e.shape[0], BLOCK):
+        block = slice(first, first + BLOCK)
+        log_odds -= _block_logarithm(
+            e[block], without[block], minus[block], plus[block], weights[block]
+        )
+    return np.tanh(0.5 * log_odds)
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _mean(
+    e: Array,
+    without: Array,
+    minus: Array,
+    plus: Array,
+    sizes: Array,
+    weights: Array,
+    against: Any,
+) -> Any:
     """Return the conditional mean of a bit."""
+    if weights.shape[0]:
+        return _weighted_mean(e, without, minus, plus, weights, against)
     log_odds = -4.0 * against
     product, room = 1.0, _ROOM
     for k in range(sizes.shape[0]):
@@ -80,6 +126,7 @@ def sweep_bits(
     minus: Array,
     plus: Array,
     sizes: Array,
+    weights: Array,
     against: Array,
     visit: Array,
     uniform: Array,
@@ -96,6 +143,8 @@ def sweep_bits(
         e^{-2x} and e^{2x}, x being at most 5 in size.
     sizes : (P, M / BLOCK) float32
         4 Σ|x| over the samples of each block.
+    weights : (M,) or (0,) float32
+        Samples that each row stands for; none if each is one.
     against : (P, sites) float32
         Σ of x over the samples whose spin is -1.
     visit : (P, sites) bool
@@ -115,7 +164,7 @@ def sweep_bits(
                 continue
             old = bits[mu, i]
             without = plus[mu] if old > 0 else minus[mu]
-            mean = _mean(e, without, minus[mu], plus[mu], sizes[mu], against[mu, i])
+            mean = _mean(e, without, minus[mu], plus[mu], sizes[mu], weights, against[mu, i])
             m[mu, i] = mean
             new = _f32(1) if uniform[mu, i] < 0.5 * (1 + mean) else _f32(-1)
             if new != old:
@@ -145,6 +194,7 @@ def redraw_bits(
     minus: Array,
     plus: Array,
     sizes: Array,
+    weights: Array,
     sites: Array,
     which: Array,
     uniform: Array,
@@ -164,6 +214,8 @@ def redraw_bits(
         Coefficients, e^{-2x} and e^{2x}. The sum of |x| over patterns is at most 40.
     sizes : (P, M / BLOCK) float32
         4 Σ|x| over the samples of each block.
+    weights : (M,) or (0,) float32
+        Samples that each row stands for; none if each is one.
     sites, which : (n,) int64
         Where the bits are, in the order of sites, and of which pattern.
     uniform : (n,) float32
@@ -184,10 +236,12 @@ def redraw_bits(
             last = i
         against = _f32(0)
         for a in range(n_samples):
-            against += x[mu, a] * (abs(s[a]) - s[a])
+            weight = weights[a] if weights.shape[0] else _f32(1)
+            against += weight * x[mu, a] * (abs(s[a]) - s[a])
         old = bits[i, mu]
         without = plus[mu] if old > 0 else minus[mu]
-        mean = _mean(e, without, minus[mu], plus[mu], sizes[mu], _f32(0.5) * against)
+        toward = _f32(0.5) * against
+        mean = _mean(e, without, minus[mu], plus[mu], sizes[mu], weights, toward)
         m[i, mu] = mean
         new = _f32(1) if uniform[k] < 0.5 * (1 + mean) else _f32(-1)
         if new != old:

@@ -47,7 +47,7 @@ def _exponential(x: Any) -> Any:
 
 
 @njit(inline="always")
-def _log_of_one_and(e: Any) -> Any:
+def log_of_one_and(e: Any) -> Any:
     """Return log(1 + e) in float32 for 0 ≤ e ≤ 1, by the best polynomial of degree 10."""
     p = _f32(-0.0032440211)
     p = p * e + _f32(0.0198514441)
@@ -70,7 +70,7 @@ def _log_likelihood(s: Array, f: Array, own: Array, b: Array) -> Any:
     for i in range(s.shape[0]):
         spin = _f32(s[i])
         x = _f32(2) * spin * (f[i] - own[i] * spin + b[i])
-        cost = _log_of_one_and(_exponential(abs(x))) - min(x, _f32(0))
+        cost = log_of_one_and(_exponential(abs(x))) - min(x, _f32(0))
         total += cost * spin * spin
     return -np.float64(total)
 
@@ -88,7 +88,7 @@ def _add(s: Array, f: Array, own: Array, b: Array, r: Array, w: Array, rs: Array
         r[i] += toward * spin
         w[i] += q * q * e * spin * spin
         rs[i] += toward
-        total += (_log_of_one_and(e) - min(x, _f32(0))) * spin * spin
+        total += (log_of_one_and(e) - min(x, _f32(0))) * spin * spin
     return -np.float64(total)
 
 
@@ -182,6 +182,52 @@ def statistics_of(s: Array, f: Array, own: Array, b: Array, sums: Array) -> Any:
 
 
 @compiled()
+def weighted_log_likelihood_of(s: Array, f: Array, own: Array, b: Array, weights: Array) -> Any:
+    """Return Σ w log σ(2 s h) of samples with weights.
+
+    Parameters
+    ----------
+    s : (M, N) int8
+    f : (M, N) float32
+    own, b : (N,) float32
+    weights : (M,) float32
+    """
+    total, N = 0.0, s.shape[1]
+    for a in range(s.shape[0]):
+        for first in range(0, N, TOGETHER):
+            sites = slice(first, min(first + TOGETHER, N))
+            term = _log_likelihood(s[a, sites], f[a, sites], own[sites], b[sites])
+            total += weights[a] * term
+    return total
+
+
+@compiled()
+def weighted_statistics_of(
+    s: Array, f: Array, own: Array, b: Array, weights: Array, sums: Array
+) -> Any:
+    """Return Σ w log σ(2 s h), put w times the residuals into f and add weighted sums.
+
+    Parameters
+    ----------
+    s, f, own, b, weights : as in `weighted_log_likelihood_of`
+    sums : (3, N) float64
+        As in `statistics_of`.
+    """
+    total, N = 0.0, s.shape[1]
+    few = np.zeros((3, N), np.float32)
+    for a in range(s.shape[0]):
+        few[:] = _f32(0)
+        for first in range(0, N, TOGETHER):
+            sites = slice(first, min(first + TOGETHER, N))
+            r, w, rs = few[0, sites], few[1, sites], few[2, sites]
+            term = _add(s[a, sites], f[a, sites], own[sites], b[sites], r, w, rs)
+            total += weights[a] * term
+        sums += weights[a] * few
+        f[a] *= weights[a]
+    return total
+
+
+@compiled()
 def residuals_of(s: Array, f: Array, own: Array, b: Array, W: Array) -> None:
     """Put residuals s - tanh h into f and their variances into W.
 
@@ -245,6 +291,25 @@ def relax(s: Array, f: Array, own: Array, b: Array, steps: Array, t: Array) -> N
     """
     for a in range(s.shape[0]):
         _relax(s[a], f[a], own, b, steps[a], t[a])
+
+
+@compiled()
+def weighted_along_one_strength(x: Array, weights: Array, beta: float) -> Any:
+    """Return slope and curvature in β of Σ w log σ(2 β x).
+
+    Parameters
+    ----------
+    x : (M, N) float32
+        As in `along_one_strength`.
+    weights : (M,) float32
+    beta : float32
+    """
+    slope, curvature = 0.0, 0.0
+    for a in range(x.shape[0]):
+        r, c = along_one_strength(x[a], beta)
+        slope += weights[a] * r
+        curvature += weights[a] * c
+    return slope, curvature
 
 
 @compiled(fastmath=_FAST, error_model="numpy")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dualtap._validation import TakesSpins, validated_spins
+from dualtap._validation import TakesSpins, checked_weights, validated_spins
 from dualtap.baselines.regressions import ising_pseudo_likelihood
 from dualtap.edges import HasCouplings, RowsOfJ
 
@@ -23,7 +23,7 @@ class PairwiseIsing(TakesSpins, HasCouplings, BaseEstimator):
     def _rows_of_couplings(self) -> RowsOfJ:
         return self.couplings_.__getitem__
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return the mean log pseudo-likelihood per spin of X.
 
         Parameters
@@ -31,6 +31,8 @@ class PairwiseIsing(TakesSpins, HasCouplings, BaseEstimator):
         X : array-like of shape (n_samples, n_spins)
             Missing entries take no part.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for, 1 by default.
 
         Returns
         -------
@@ -39,4 +41,5 @@ class PairwiseIsing(TakesSpins, HasCouplings, BaseEstimator):
         """
         check_is_fitted(self)
         values = validated_spins(self, X).values
-        return ising_pseudo_likelihood(values, self.couplings_, self.fields_)
+        weights = checked_weights(sample_weight, len(values))
+        return ising_pseudo_likelihood(values, self.couplings_, self.fields_, weights)

@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from dualtap._validation import validated_spins
+from dualtap._validation import counted, fit_context, validated_spins
 from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.baselines.regressions import (
     FloatArray,
@@ -19,6 +18,7 @@ from dualtap.baselines.regressions import (
     minimise,
     symmetrised,
 )
+from dualtap.spins import Spins
 
 _PATIENCE = 3  # steps in a row without a better tilted score, after which decimation ends
 
@@ -180,8 +180,8 @@ class DecimatedPseudoLikelihood(PairwiseIsing):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: None = None) -> Self:
+    @fit_context()
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Fit the couplings to X.
 
         Parameters
@@ -189,15 +189,17 @@ class DecimatedPseudoLikelihood(PairwiseIsing):
         X : array-like of shape (n_samples, n_spins)
             ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
+            none.
 
         Returns
         -------
         self
         """
-        # Which couplings are the smallest should not depend on rounding.
-        S = validated_spins(self, X, reset=True).values.astype(np.float64)
-        loss = PenalisedLoss(S, self.fields, float(self.regularization))
-        none = self._score_without_couplings(S)
+        spins = counted(validated_spins(self, X, reset=True), sample_weight)
+        loss = self._loss(spins)
+        none = self._score_without_couplings(spins)
         rows: list[tuple[float, float, float]] = []
         best, kept = 0, None
         for step in decimate(loss, float(self.removed), self.tol, self.max_iter):
@@ -214,9 +216,14 @@ class DecimatedPseudoLikelihood(PairwiseIsing):
         self.couplings_, self.fields_ = symmetrised(kept.weights)
         return self
 
-    def _score_without_couplings(self, S: FloatArray) -> float:
+    def _loss(self, spins: Spins) -> PenalisedLoss:
+        # Which couplings are the smallest should not depend on rounding.
+        S = spins.values.astype(np.float64)
+        return PenalisedLoss(S, self.fields, float(self.regularization), spins.weights)
+
+    def _score_without_couplings(self, spins: Spins) -> float:
         """Return the score of independent spins."""
-        loss = PenalisedLoss(S, self.fields, float(self.regularization))
+        loss = self._loss(spins)
         loss.free[: loss.shape[1]] = False
         found = minimise(loss, None, self.tol, self.max_iter)
         return -float(loss.columns(found.weights)[0].mean())

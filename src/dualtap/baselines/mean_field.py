@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
-from sklearn.base import _fit_context
-from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
+from sklearn.covariance import shrunk_covariance
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._threads import one_blas_thread
-from dualtap._validation import validated_spins
+from dualtap._validation import counted, fit_context, validated_spins
 from dualtap.baselines._pairwise import PairwiseIsing
+from dualtap.spins.blocks import weighted
 
 FloatArray = NDArray[np.float64]
 
 
-def magnetizations(X: ArrayLike) -> FloatArray:
+def magnetizations(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
     """Return the mean of every spin, kept half a flip away from ±1.
 
     A spin that is the same in all of n samples gets ±(1 - 1/n), so that its field is finite.
@@ -27,6 +27,8 @@ def magnetizations(X: ArrayLike) -> FloatArray:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+    weights : array-like of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
 
     Returns
     -------
@@ -40,17 +42,20 @@ def magnetizations(X: ArrayLike) -> FloatArray:
     array([ 0.75      , -0.33333333])
     """
     S = np.asarray(X)
-    n = np.maximum(np.count_nonzero(S, axis=0), 1)
-    m: FloatArray = np.clip(S.sum(axis=0) / n, 1 / n - 1, 1 - 1 / n)
+    w = np.ones(len(S)) if weights is None else np.asarray(weights, np.float64)
+    n = np.maximum(w @ (S != 0), 1)
+    m: FloatArray = np.clip(w @ S / n, 1 / n - 1, 1 - 1 / n)
     return m
 
 
-def centred(X: ArrayLike) -> FloatArray:
+def centred(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
     """Return the samples minus the mean of every spin, 0 where an entry is missing.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
+    weights : array-like of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
 
     Returns
     -------
@@ -66,9 +71,43 @@ def centred(X: ArrayLike) -> FloatArray:
            [-1.,  0.]])
     """
     S = np.asarray(X)
+    w = np.ones(len(S)) if weights is None else np.asarray(weights, np.float64)
     observed = S != 0
-    mean = S.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    n = w @ observed
+    mean = w @ S / np.where(n > 0, n, 1)
     return np.where(observed, S - mean, 0.0)
+
+
+def ledoit_wolf(x: FloatArray, weights: FloatArray | None = None) -> float:
+    r"""Return the shrinkage of smallest mean square error, by the estimate of Ledoit and Wolf.
+
+    :math:`\delta = \min(b, d) / d` with :math:`d = |C - \mu 1|^2`, μ the mean of the diagonal of
+    C, and :math:`b = \frac1{M^2} \sum_a |x_a x_a^\top - C|^2`.
+
+    Parameters
+    ----------
+    x : array of shape (n_samples, n_spins)
+        Centred samples.
+    weights : array of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.covariance import ledoit_wolf_shrinkage
+    >>> from dualtap.baselines.mean_field import ledoit_wolf
+    >>> x = np.random.default_rng(0).normal(size=(50, 4))
+    >>> expected = ledoit_wolf_shrinkage(x, assume_centered=True)
+    >>> bool(np.isclose(ledoit_wolf(x), expected))
+    True
+    """
+    w = np.ones(len(x)) if weights is None else weights
+    M, square = w.sum(), np.square(x).sum(axis=1)
+    C = (x * w[:, None]).T @ x / M
+    mu = np.trace(C) / len(C)
+    d = float(np.square(C - mu * np.eye(len(C))).sum())
+    b = (float(w @ np.square(square)) / M - float(np.square(C).sum())) / M
+    return min(b, d) / d if min(b, d) > 0 else 0.0
 
 
 def mean_field_couplings(covariance: FloatArray) -> FloatArray:
@@ -158,8 +197,8 @@ class NaiveMeanField(PairwiseIsing):
     def __init__(self, shrinkage: float | Literal["ledoit-wolf"] = "ledoit-wolf") -> None:
         self.shrinkage = shrinkage
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: None = None) -> Self:
+    @fit_context()
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Fit the couplings to X.
 
         Parameters
@@ -167,25 +206,31 @@ class NaiveMeanField(PairwiseIsing):
         X : array-like of shape (n_samples, n_spins)
             ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
+            none.
 
         Returns
         -------
         self
         """
-        S = validated_spins(self, X, reset=True).values
-        if len(S) < 2:
+        spins = counted(validated_spins(self, X, reset=True), sample_weight)
+        S, w, M = spins.values, spins.weights, spins.total_weight
+        if M < 2:
+            few = "only 1 sample" if M == 1 else f"weights that add up to {M:g} samples"
             raise ValueError(
-                f"X has only 1 sample, so the covariance of the {S.shape[1]} spins is singular "
+                f"X has {few}, so the covariance of the {S.shape[1]} spins is singular "
                 "whatever the shrinkage: give at least two samples"
             )
         with one_blas_thread():
-            x = centred(S)
+            x = centred(S, w)
             if self.shrinkage == "ledoit-wolf":
-                self.shrinkage_ = float(ledoit_wolf_shrinkage(x, assume_centered=True))
+                self.shrinkage_ = ledoit_wolf(x, w)
             else:
                 self.shrinkage_ = float(self.shrinkage)
-            C = shrunk_covariance(x.T @ x / len(x), shrinkage=self.shrinkage_)
+            C = weighted(x, w).T @ x / M
+            C = shrunk_covariance(C, shrinkage=self.shrinkage_)
             self.couplings_ = mean_field_couplings(C)
-            m = magnetizations(S)
+            m = magnetizations(S, w)
             self.fields_ = np.arctanh(m) - self.couplings_ @ m
         return self

@@ -7,26 +7,26 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import validated_spins
+from dualtap._validation import counted, fit_context, validated_spins
 from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.baselines.regressions import (
     GRID,
     FloatArray,
     Minimum,
     PenalisedLoss,
-    RealArray,
     RegularizationPath,
     ising_pseudo_likelihood,
     minimise,
     regularization_path,
     symmetrised,
 )
+from dualtap.spins import Spins
+from dualtap.spins.weights import divided
 
 _HELD_OUT = 0.2
 
@@ -65,8 +65,8 @@ class PairwiseRegressions(PairwiseIsing):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: None = None) -> Self:
+    @fit_context()
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Fit the couplings to X.
 
         Parameters
@@ -74,15 +74,18 @@ class PairwiseRegressions(PairwiseIsing):
         X : array-like of shape (n_samples, n_spins)
             ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
+            none.
 
         Returns
         -------
         self
         """
-        S = validated_spins(self, X, reset=True).values.astype(self._precision)
-        self.path_ = self._path(S) if self.regularization == "auto" else None
+        spins = counted(validated_spins(self, X, reset=True), sample_weight)
+        self.path_ = self._path(spins) if self.regularization == "auto" else None
         self.regularization_ = float(self.regularization if self.path_ is None else self.path_.best)
-        found = self._minimum(self._loss(S, self.regularization_))
+        found = self._minimum(self._loss(spins, self.regularization_))
         if not found.converged:
             warnings.warn(
                 f"{self._method} has not converged within {self.max_iter} iterations: raise "
@@ -94,9 +97,10 @@ class PairwiseRegressions(PairwiseIsing):
         self.couplings_, self.fields_ = symmetrised(found.weights)
         return self
 
-    def _loss(self, S: RealArray, regularization: float) -> PenalisedLoss:
+    def _loss(self, spins: Spins, regularization: float) -> PenalisedLoss:
         """Return what is minimised."""
-        return PenalisedLoss(S, self.fields, regularization)
+        S = spins.values.astype(self._precision)
+        return PenalisedLoss(S, self.fields, regularization, spins.weights)
 
     def _minimum(self, loss: PenalisedLoss, start: FloatArray | None = None) -> Minimum:
         """Return its minimum."""
@@ -106,21 +110,22 @@ class PairwiseRegressions(PairwiseIsing):
         """Return the λ to try, from large to small."""
         return GRID
 
-    def _path(self, S: RealArray) -> RegularizationPath:
+    def _path(self, spins: Spins) -> RegularizationPath:
         """Hold samples out and go down the grid."""
-        if len(S) < 2:
+        M = spins.total_weight
+        if M < 2:
+            few = "only 1 sample" if M == 1 else f"weights that add up to {M:g} samples"
             raise ValueError(
-                'regularization="auto" holds samples out and X has only 1 sample: give a number'
+                f'regularization="auto" holds samples out and X has {few}: give a number'
             )
-        order = as_generator(self.random_state).permutation(len(S))
-        n_held_out = max(1, round(_HELD_OUT * len(S)))
-        held_out, rest = S[order[:n_held_out]], S[order[n_held_out:]]
+        n_held_out = max(1, round(_HELD_OUT * M))
+        held_out, rest = divided(spins, n_held_out, as_generator(self.random_state))
         loss = self._loss(rest, GRID[0])
         grid = self._grid(loss)
         with progress("λ", len(grid), bool(self.verbose)) as advance:
             return regularization_path(
                 loss,
-                lambda J, h: ising_pseudo_likelihood(held_out, J, h),
+                lambda J, h: ising_pseudo_likelihood(held_out.values, J, h, held_out.weights),
                 self._minimum,
                 advance,
                 grid,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,10 @@ _CORRECTIONS = 6  # of L-BFGS: each is two more arrays of the size of the coupli
 
 
 def ising_pseudo_likelihood(
-    X: ArrayLike, couplings: ArrayLike, fields: ArrayLike | None = None
+    X: ArrayLike,
+    couplings: ArrayLike,
+    fields: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the mean log pseudo-likelihood per spin of a pairwise Ising model.
 
@@ -50,6 +53,8 @@ def ising_pseudo_likelihood(
         β included, zero on the diagonal.
     fields : array-like of shape (n_spins,), optional
         β included.
+    sample_weight : array-like of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
 
     Returns
     -------
@@ -62,7 +67,9 @@ def ising_pseudo_likelihood(
     -0.1269
     """
     S = np.asarray(X, dtype=np.float32)
-    count = np.count_nonzero(S)
+    n_observed = np.count_nonzero(S, axis=1)
+    w = np.ones(len(S)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    count = float(w @ n_observed)
     if count == 0:
         raise ValueError("X has no observed entry")
     with one_blas_thread():
@@ -70,8 +77,9 @@ def ising_pseudo_likelihood(
     if fields is not None:
         h += np.asarray(fields, dtype=np.float32)
     h *= 2 * S
-    total = log_sigmoid(h, out=h).sum(dtype=np.float64) + (S.size - count) * log(2)
-    return float(total / count)
+    totals = log_sigmoid(h, out=h).sum(axis=1, dtype=np.float64)
+    totals += (S.shape[1] - n_observed) * log(2)
+    return float(w @ totals / count)
 
 
 class PenalisedLoss:
@@ -83,7 +91,8 @@ class PenalisedLoss:
 
     the diagonal of the gradient being set to zero. A is the samples, with a last column of ones
     if there are fields; column i of W holds the couplings (and field) that act on spin i. A
-    missing entry is 0 in A and in s: it acts on no spin, and its own term is left out.
+    missing entry is 0 in A and in s: it acts on no spin, and its own term is left out. A row of
+    weight w counts as w of the M samples.
 
     Parameters
     ----------
@@ -92,6 +101,8 @@ class PenalisedLoss:
     fields : bool
     regularization : float
         λ; may be changed between calls.
+    weights : array of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
 
     Attributes
     ----------
@@ -112,14 +123,23 @@ class PenalisedLoss:
            [-1.,  0.]])
     """
 
-    def __init__(self, S: RealArray, fields: bool, regularization: float) -> None:
+    def __init__(
+        self,
+        S: RealArray,
+        fields: bool,
+        regularization: float,
+        weights: FloatArray | None = None,
+    ) -> None:
         self.regularization = regularization
         self._spins = S
+        w = np.ones(len(S)) if weights is None else weights
+        self._total = float(w.sum())
+        self._rows: Any = None if weights is None else w.astype(S.dtype)[:, None]
         self._inputs = np.column_stack([S, np.ones(len(S), S.dtype)]) if fields else S
         self.shape = (self._inputs.shape[1], S.shape[1])
         self.free: NDArray[np.bool_] = np.ones(self.shape, dtype=np.bool_)
         np.fill_diagonal(self.free[: S.shape[1]], False)
-        self._missing = (len(S) - np.count_nonzero(S, axis=0)) * log(2)
+        self._n_missing: FloatArray = w @ (S == 0)
         # Every call needs these; new ones each time would cost page faults.
         self._weights = np.empty(self.shape, S.dtype)
         self._h = np.empty_like(S)
@@ -155,10 +175,14 @@ class PenalisedLoss:
         """
         x *= -2
         expit(x, out=slopes)
-        slopes *= -2 / len(x)
+        slopes *= -2 / self._total
         np.negative(x, out=x)
-        total = log_sigmoid(x, out=x).sum(axis=0, dtype=np.float64)
-        values: FloatArray = -(total + self._missing) / len(x)
+        terms = log_sigmoid(x, out=x)
+        if self._rows is not None:
+            slopes *= self._rows
+            terms *= self._rows
+        total = terms.sum(axis=0, dtype=np.float64)
+        values: FloatArray = -(total + self._n_missing * log(2)) / self._total
         return values
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:

@@ -21,6 +21,7 @@ from dualtap._random import RandomState
 from dualtap._threads import one_blas_thread
 from dualtap.baselines.pseudo_likelihood import PairwiseRegressions
 from dualtap.baselines.regressions import FloatArray, Minimum, PenalisedLoss, RealArray
+from dualtap.spins import Spins
 
 _DECADES, _PER_DECADE = 3, 3  # of the λ of a path, below the one that leaves no coupling
 _LONGER = 0.9  # factor by which the steepness is tried smaller in every iteration
@@ -47,6 +48,8 @@ class ScreeningLoss(PenalisedLoss):
     regularization : float
         λ; may be changed between calls.
     logarithm : bool
+    weights : array of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
 
     Examples
     --------
@@ -57,25 +60,34 @@ class ScreeningLoss(PenalisedLoss):
     array([1., 1.])
     """
 
-    def __init__(self, S: RealArray, fields: bool, regularization: float, logarithm: bool) -> None:
-        super().__init__(S, fields, regularization)
+    def __init__(
+        self,
+        S: RealArray,
+        fields: bool,
+        regularization: float,
+        logarithm: bool,
+        weights: FloatArray | None = None,
+    ) -> None:
+        super().__init__(S, fields, regularization, weights)
         self.logarithm = logarithm
-        self._n_missing = len(S) - np.count_nonzero(S, axis=0)
 
     def _terms(self, x: RealArray, slopes: RealArray) -> FloatArray:
         """Return the objective of every spin, and put its slopes."""
         np.negative(x, out=x)
         with np.errstate(over="ignore"):  # a step that is refused for it
             np.exp(x, out=slopes)
-        n_observed = np.maximum(len(x) - self._n_missing, 1)
+        if self._rows is not None:
+            slopes *= self._rows
+        # Not 0 where a spin was never observed.
+        n_observed = self._total - self._n_missing
+        scale: FloatArray = np.where(n_observed > 0, n_observed, 1.0)
         values: FloatArray = slopes.sum(axis=0, dtype=np.float64) - self._n_missing
-        values /= n_observed
-        scale = n_observed.astype(np.float64)
+        values /= scale
         if self.logarithm:
-            values += 1 / len(x) ** 2
-            scale *= values
+            values += 1 / self._total**2
+            scale = scale * values
             values = np.log(values)
-        slopes /= -scale.astype(slopes.dtype)
+        np.divide(slopes, -scale, out=slopes, casting="same_kind")
         return values
 
 
@@ -244,8 +256,9 @@ class InteractionScreening(PairwiseRegressions):
         )
         self.logarithm = logarithm
 
-    def _loss(self, S: RealArray, regularization: float) -> PenalisedLoss:
-        return ScreeningLoss(S, self.fields, regularization, self.logarithm)
+    def _loss(self, spins: Spins, regularization: float) -> PenalisedLoss:
+        S = spins.values.astype(self._precision)
+        return ScreeningLoss(S, self.fields, regularization, self.logarithm, spins.weights)
 
     def _minimum(self, loss: PenalisedLoss, start: FloatArray | None = None) -> Minimum:
         return minimise_l1(loss, start, self.tol, self.max_iter)

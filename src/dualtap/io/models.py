@@ -48,6 +48,7 @@ _SCHEMA = {
     "trace": Entry("U"),
     "reason": Entry("U"),
     "n_passes": Entry("f", (), 0, optional=True),
+    "total_weight": Entry("f", (), 0, optional=True),
     "spectrum": Entry("f", ("singular values",), 0, optional=True),
     "feature_names": Entry("U", ("N",), optional=True),
 }
@@ -178,6 +179,8 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     if model._profiles is not None:
         arrays |= {"side_share": model._profiles.share, "side_up": model._profiles.up}
         arrays["pair_share"] = model._pair_share
+    if hasattr(model, "_total_weight"):
+        arrays["total_weight"] = float(model._total_weight)
     if hasattr(model, "spectrum_"):
         arrays["spectrum"] = model.spectrum_
     if isinstance(model, DualTAP):
@@ -226,6 +229,8 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     if "side_share" in arrays:
         model._profiles = Profiles(arrays["side_share"], arrays["side_up"])
         model._pair_share = float(arrays["pair_share"])
+    if "total_weight" in arrays:
+        model._total_weight = float(arrays["total_weight"])
     if isinstance(model, DualTAP):
         model.history_ = History(**{f.name: arrays[f"history_{f.name}"] for f in fields(History)})
     elif "spectrum" in arrays:

@@ -68,6 +68,7 @@ def pseudo_likelihood(
     *,
     strengths: ArrayLike | None = None,
     means: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the mean log pseudo-likelihood per spin of a model of ``patterns``.
 
@@ -91,6 +92,8 @@ def pseudo_likelihood(
         The g_μ, of any sign.
     means : array-like of shape (n_spins,), optional
         Means of the spins, where missing entries start from; zero by default.
+    sample_weight : array-like of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default.
 
     Returns
     -------
@@ -105,9 +108,10 @@ def pseudo_likelihood(
     -0.41
     """
     sums, counts = _log_pseudo_likelihoods(X, patterns, beta, fields, strengths, means)
-    if not counts.any():
+    w = np.ones(len(sums)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if not (w * counts).any():
         raise ValueError("X has no observed entry")
-    return float(sums.sum() / counts.sum())
+    return float((w * sums).sum() / (w * counts).sum())
 
 
 def sample_pseudo_likelihoods(

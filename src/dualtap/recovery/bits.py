@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 LARGEST_COEFFICIENT = 5.0
 """Beyond this a spin is as good as certain, and products of odds would overflow."""
@@ -33,8 +33,8 @@ def sweep(
     r"""Visit every bit of every pattern once, given the coefficients of the samples.
 
     Bit :math:`\zeta_i^\mu` has the posterior log-odds
-    :math:`\sum_a \log P(s_i^a | \theta^+) / P(s_i^a | \theta^-)`, the other bits of its site
-    being as they are.
+    :math:`\sum_a w_a \log P(s_i^a | \theta^+) / P(s_i^a | \theta^-)`, w the weights of the
+    samples, the other bits of its site being as they are.
 
     Parameters
     ----------
@@ -84,6 +84,7 @@ def sweep(
     if np.abs(X).max() > LARGEST_COEFFICIENT:
         X, toward = np.clip(X, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT), None
     factors = _factors(X[:, :n_bits])[1:]
+    weights = _padded_weights(blocks.weights, factors[0].shape[1])
     against = _against(blocks, X[:, :n_bits], toward)
     uniform = np.full(m.shape, 0.5, dtype=np.float32)
     if rng is not None:
@@ -94,7 +95,7 @@ def sweep(
         bits, mean = (np.ascontiguousarray(x[:, some]) for x in (V[:n_bits], m))
         n_factors = np.count_nonzero(visit[:, some]) * E.shape[1]
         kernel = sweep_bits if n_factors > _WORTH_THREADS else sweep_bits.alone
-        kernel(E, *factors, *given, bits, mean)
+        kernel(E, *factors, weights, *given, bits, mean)
         V[:n_bits, some], m[:, some] = bits, mean
     return V, m
 
@@ -116,14 +117,22 @@ def _factors(X: F32) -> tuple[F32, F32, F32, F32]:
     return x, minus, 1 / minus, sizes
 
 
+def _padded_weights(weights: F32 | None, padded: int) -> F32:
+    """Return weights as the kernels take them; none if every row is one sample."""
+    if weights is None:
+        return np.empty(0, dtype=np.float32)
+    return np.concatenate([weights, np.zeros(padded - len(weights), np.float32)])
+
+
 def _against(blocks: Blocks, X: F32, toward: F32 | None) -> F32:
     """Return Σ of x over the samples whose spin is -1, shape (k, n_spins)."""
     if toward is None:
         toward = blocks.transposed_dot(X)
     if blocks.complete:
-        total = X.sum(axis=0, dtype=np.float64).astype(np.float32)[:, None]
+        total = weighted(X, blocks.weights).sum(axis=0, dtype=np.float64)
+        total = total.astype(np.float32)[:, None]
     else:
-        total = blocks.sum(lambda S, x: x.T @ np.square(S), X)
+        total = blocks.sum(lambda S, x: x.T @ np.square(S), weighted(X, blocks.weights))
     result: F32 = total - toward
     result *= np.float32(0.5)
     return result
@@ -160,6 +169,8 @@ class FewBits:
     m : array of shape (n_patterns, n_spins)
         Means of the bits.
     fields : array of shape (n_spins,)
+    weights : array of shape (n_samples,), optional
+        Number of samples that each row stands for.
 
     Examples
     --------
@@ -175,13 +186,14 @@ class FewBits:
     array([[0.91, 0.91, 0.91, 0.91]], dtype=float32)
     """
 
-    def __init__(self, S: F32, Z: F32, m: F32, fields: F32) -> None:
+    def __init__(self, S: F32, Z: F32, m: F32, fields: F32, weights: F32 | None = None) -> None:
         self._n_samples = len(S)
         self._spins = np.zeros((S.shape[1], -(-len(S) // _BLOCK) * _BLOCK), dtype=np.float32)
         self._spins[:, : len(S)] = S.T
         self._start = np.exp(-2 * fields)
         self._bits, self._m = Z.T.copy(), m.T.copy()
         self._overlaps: F32 = Z @ self._spins
+        self._weights = _padded_weights(weights, self._spins.shape[1])
 
     @property
     def overlaps(self) -> F32:
@@ -213,5 +225,5 @@ class FewBits:
         sites, which = visit
         x, *factors = _factors(np.clip(X, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT))
         uniform = rng.random(len(sites), dtype=np.float32)
-        given = self._spins, self._start, x, *factors, sites, which, uniform
+        given = self._spins, self._start, x, *factors, self._weights, sites, which, uniform
         redraw_bits(*given, self._bits, self._overlaps, self._m)

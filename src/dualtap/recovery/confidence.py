@@ -60,7 +60,7 @@ def _given_model(
     if _responds_linearly(judge, state):
         t = np.tanh(fit.b).astype(np.float32)
         around = blocks.minus(t) if t.any() else blocks
-        least = min(calibration.FEWEST_EVENTS / blocks.n_samples, 1)
+        least = min(calibration.FEWEST_EVENTS / blocks.total_weight, 1)
         posterior = WeakFieldPosterior(around, np.maximum(1 - t * t, least), len(fit.Z))
         m = state.m if state.m is not None else posterior.means(fit.Z)
         drawn = posterior.drawn(m, rng)

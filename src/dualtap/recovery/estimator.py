@@ -127,7 +127,7 @@ class HopfieldPatterns(LearnedPatterns):
                 part.spins, where, rng, self.n_patterns, lambda info: advance(1, info.in_words())
             ).among(part.columns, spins.n_spins)
         nearest, tied = nearest_patterns(spins, found.patterns)
-        order, sign = nearest.canonical(len(found.patterns))
+        order, sign = nearest.canonical(len(found.patterns), spins.weights)
         self.patterns_ = (found.patterns[order] * sign[order][:, None]).astype(np.int8)
         self.magnetizations_ = found.magnetizations[order]
         self.magnetizations_ *= sign[order].astype(np.float32)[:, None]
@@ -138,7 +138,7 @@ class HopfieldPatterns(LearnedPatterns):
         self.reason_, self.spectrum_ = found.reason, found.spectrum
         # Ties go to the first pattern, which in this order may be another.
         renamed = nearest_patterns(spins, self.patterns_)[0] if tied else nearest.renamed(order)
-        self._learn_assignments(renamed)
+        self._learn_assignments(renamed, spins.weights)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def recover(
             n_patterns,
             search.n_left,
             search.largest,
-            spins.shape,
+            (spins.total_weight, spins.n_spins),
         ),
         trace=list(steps(search)),
         path=partial(path_over_patterns, search.judge, found.state) if len(fit.Z) else None,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 F64 = NDArray[np.float64]
 _DEEPEST = 0.98  # size of tanh θ beyond which it says nothing of θ
@@ -80,7 +80,7 @@ def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factor
     r = np.sqrt(np.einsum("ak,ak->a", fit @ K, fit) / blocks.n_spins)
     r = np.clip(r, 1e-3, _DEEPEST)
     X = (fit * (np.arctanh(r) / r)[:, None]).astype(np.float32)
-    prior = (X.T @ X / blocks.n_samples).astype(np.float64)
+    prior = (weighted(X, blocks.weights).T @ X / blocks.total_weight).astype(np.float64)
     return Factors(V, X, prior, np.zeros(blocks.n_spins, np.float32))
 
 
@@ -127,12 +127,12 @@ def iterate(
 
 def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> Factors:
     V, b, prior = factors.V, factors.fields, factors.prior
-    n_samples, k = factors.X.shape
+    n_samples, k = blocks.total_weight, factors.X.shape[1]
     kappa, Q, PQ = _common_axes((V @ V.T).astype(np.float64), prior)
     update = partial(_block_step, V=V, b=b, axes=(kappa, Q, PQ), complete=blocks.complete)
-    X, total = blocks.map_sum(update, factors.X, add=_added)
+    X, total = blocks.map_sum(update, factors.X, blocks.weights, add=_added)
     C = (Q * (total.posterior / n_samples)) @ Q.T
-    n_observed = float(blocks.n_observed.sum())
+    n_observed = blocks.total_observed
     curvature, response = total.curvature / n_observed, total.response / n_observed
     share = n_observed / (n_samples * blocks.n_spins)
     if n_fixed < k:
@@ -172,7 +172,14 @@ def _field_step(b: F32, residual: F32, weight: float) -> F32:
 
 
 def _block_step(
-    S: F32, x: F32, *, V: F32, b: F32, axes: tuple[F64, F64, F64], complete: bool
+    S: F32,
+    x: F32,
+    weights: F32 | None,
+    *,
+    V: F32,
+    b: F32,
+    axes: tuple[F64, F64, F64],
+    complete: bool,
 ) -> tuple[F32, _Statistics]:
     """Return the coefficients of a block after a step, and its statistics there."""
     kappa, Q, PQ = axes
@@ -183,16 +190,18 @@ def _block_step(
     step = curvature.sum(axis=1)[:, None] / n * kappa + 1
     force = (S - T) @ V.T @ Q - x @ PQ
     x = x + ((force / step) @ Q.T).astype(np.float32)
-    posterior = (1 / (response[:, None] / n * kappa + 1)).sum(axis=0)
+    posterior = weighted(1 / (response[:, None] / n * kappa + 1), weights).sum(axis=0)
     T, curvature = _response(S, x @ V + b, complete)
-    R = S - T
+    R, squares = weighted(S - T, weights), np.einsum("ai,ai->a", T, T)
     return x, _Statistics(
-        XX=(x.T @ x).astype(np.float64),
+        XX=(weighted(x, weights).T @ x).astype(np.float64),
         posterior=posterior,
         gradient=x.T @ R,
         residual=R.sum(axis=0),
-        curvature=float(curvature.sum(axis=1).sum(dtype=np.float64)),
-        response=float(observed.sum() - np.einsum("ai,ai->a", T, T).sum(dtype=np.float64)),
+        curvature=float(weighted(curvature.sum(axis=1), weights).sum(dtype=np.float64)),
+        response=float(
+            weighted(observed, weights).sum() - weighted(squares, weights).sum(dtype=np.float64)
+        ),
     )
 
 

@@ -24,7 +24,8 @@ from dualtap.recovery.refit import Fit, Parameters, refit
 from dualtap.recovery.selection import chosen, named_costs, promising
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
-from dualtap.spins.storage import DenseSpins, Reads
+from dualtap.spins.storage import Reads
+from dualtap.spins.weights import divided
 
 
 class Halves(NamedTuple):
@@ -41,11 +42,8 @@ class Halves(NamedTuple):
 
 
 def halves_of(judge: Judge, rng: np.random.Generator, reads: Reads) -> Halves:
-    """Return judges of two random halves of the rows."""
-    order = rng.permutation(len(judge.rows))
-    middle = len(order) // 2
-    parts = np.sort(order[:middle]), np.sort(order[middle:])
-    one, other = (Judge(DenseSpins(judge.rows[rows], "-1/+1")) for rows in parts)
+    """Return judges of two random halves of the samples."""
+    one, other = (Judge(part) for part in divided(judge.as_spins(), int(judge.n_judged) // 2, rng))
     return Halves(one, other, reads)
 
 
@@ -137,7 +135,7 @@ def propose(
 
 def _proposed(judge: Judge, state: State, reads: Reads, rng: np.random.Generator) -> F32:
     """Return the most promising candidates of all proposers, no two of them alike."""
-    blocks = blocks_of(DenseSpins(judge.rows, "-1/+1", reads))
+    blocks = blocks_of(judge.as_spins(reads))
     pool = candidates(judge, state, residual_of(blocks, state.fit, rng), rng)
     return promising(judge, state, pool)
 

@@ -10,14 +10,13 @@ from sklearn.base import (
     BaseEstimator,
     OneToOneFeatureMixin,
     TransformerMixin,
-    _fit_context,
     clone,
 )
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import TakesSpins, validated_spins
+from dualtap._validation import TakesSpins, fit_context, validated_spins
 from dualtap.recovery.estimator import HopfieldPatterns
 
 
@@ -61,8 +60,8 @@ class PatternImputer(TakesSpins, OneToOneFeatureMixin, TransformerMixin, BaseEst
         self.estimator = estimator
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: None = None) -> Self:
+    @fit_context(skip_nested=False)
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Fit the model to X.
 
         Parameters
@@ -70,6 +69,8 @@ class PatternImputer(TakesSpins, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X : array-like of shape (n_samples, n_spins)
             ±1, 0/1 or boolean; NaN or None where a value is missing.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for, for a model that takes them.
 
         Returns
         -------
@@ -80,7 +81,8 @@ class PatternImputer(TakesSpins, OneToOneFeatureMixin, TransformerMixin, BaseEst
         model = HopfieldPatterns() if self.estimator is None else clone(self.estimator)
         if self.estimator is None:
             model.set_params(random_state=seeds[0])
-        self.estimator_ = model.fit(spins)
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = model.fit(spins, **given)
         self._seed = seeds[1]
         return self
 

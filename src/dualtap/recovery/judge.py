@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from dualtap.local_fields import filled, local_fields
 from dualtap.recovery import calibration
-from dualtap.spins import Spins
-from dualtap.spins.blocks import F32
+from dualtap.spins import DenseSpins, Spins
+from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.storage import Reads
 
 F64 = NDArray[np.float64]
 
@@ -66,20 +67,26 @@ class OneStrength:
 
     Parameters
     ----------
-    x : array of shape (n_entries,)
+    x : array of shape (n_rows, n_spins)
         Fields that patterns of strength 1 put on the spins, times the spins; 0 for a missing one.
     weight : float
-        Samples that a row stands for.
+        Samples for each one that is looked at.
+    weights : array of shape (n_rows,), optional
+        Samples looked at that each row stands for.
     """
 
-    def __init__(self, x: F32, weight: float) -> None:
-        self.x, self.weight = x, weight
+    def __init__(self, x: F32, weight: float, weights: F32 | None = None) -> None:
+        self.x, self.weight, self.weights = x, weight, weights
 
     def derivatives(self, beta: float) -> tuple[float, float]:
         """Return dL/dβ and -d²L/dβ² of all samples, without fields."""
-        from dualtap._kernels.fields import along_one_strength
+        from dualtap._kernels.fields import along_one_strength, weighted_along_one_strength
 
-        slope, curvature = along_one_strength(self.x, np.float32(beta))
+        b = np.float32(beta)
+        if self.weights is None:
+            slope, curvature = along_one_strength(self.x.ravel(), b)
+        else:
+            slope, curvature = weighted_along_one_strength(self.x, self.weights, b)
         return self.weight * slope, self.weight * curvature
 
 
@@ -97,9 +104,15 @@ class Judge:
     ----------
     rows : array of shape (n_rows, n_spins), int8
         Evenly spread over the samples.
+    weights : array of shape (n_rows,), float32, or None
+        Samples looked at that each row stands for; None if each is one.
+    n_judged : int or float
+        Number of samples looked at.
     weight : float
-        Samples that a row stands for.
-    n_samples, n_spins : int
+        Samples for each one that is looked at.
+    n_samples : int or float
+        M, the sum of the weights of all samples.
+    n_spins : int
     n_seen : int
         Directions above the noise edge, set by whoever has looked.
     mean : array of shape (n_spins,)
@@ -119,13 +132,13 @@ class Judge:
     def __init__(self, spins: Spins, n_entries: int | None = None) -> None:
         n_rows = (n_entries or calibration.JUDGED_ENTRIES) // spins.n_spins
         n_rows = max(n_rows, _FEWEST_ROWS)
-        self.rows = np.ascontiguousarray(spins.some(n_rows).values)
-        self.n_samples, self.n_spins = spins.shape
-        self.weight = self.n_samples / len(self.rows)
-        total = self.rows.sum(axis=0, dtype=np.float64)
-        self.n_observed = np.full(self.n_spins, float(len(self.rows)))
-        if not spins.complete:
-            self.n_observed = np.count_nonzero(self.rows, axis=0).astype(np.float64)
+        some = spins.some(n_rows)
+        self.rows = np.ascontiguousarray(some.values)
+        self.weights = None if some.weights is None else some.weights.astype(np.float32)
+        self.n_samples, self.n_spins = spins.total_weight, spins.n_spins
+        self.n_judged = some.total_weight
+        self.weight = self.n_samples / self.n_judged
+        total, self.n_observed = _counts(some, spins.complete)
         self.n_up = (self.n_observed + total) / 2
         self.mean = total / (self.n_observed + 1)
         self.n_entries = self.weight * float(self.n_observed.sum())
@@ -138,6 +151,11 @@ class Judge:
         if not spins.complete:
             mean = self.mean.astype(np.float32)
             self._filled = np.where(self.rows == 0, mean, self.rows)
+
+    def as_spins(self, reads: Reads | None = None) -> DenseSpins:
+        """Return the rows with their weights as samples of their own."""
+        weights = None if self.weights is None else self.weights.astype(np.float64)
+        return DenseSpins(self.rows, "-1/+1", reads).weighted(weights)
 
     def shift(self, Z: F32) -> F64:
         """Return the field that a pattern of strength 1 puts on each spin at its mean overlap."""
@@ -202,7 +220,7 @@ class Judge:
 
     def statistics(self, Z: F32, g: F64, b: F64) -> Statistics:
         """Return what a pass over the rows says of patterns, strengths and fields."""
-        from dualtap._kernels.fields import statistics_of
+        from dualtap._kernels.fields import statistics_of, weighted_statistics_of
 
         P, N = Z.shape
         blocks, sites = self.blocks(), _Sites(Z, g, b)
@@ -210,7 +228,11 @@ class Judge:
         L, slope, sums = 0.0, np.zeros(P), np.zeros((3, len(sites.own)))
         for rows in blocks:
             R = sites.fields(overlaps[rows], self._memory[0])
-            L += statistics_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, sums)
+            if self.weights is None:
+                L += statistics_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, sums)
+            else:
+                given = sites.own[:N], sites.b[:N], self.weights[rows], sums[:, :N]
+                L += weighted_statistics_of(self.rows[rows], R, *given)
             slope += np.einsum("ap,ap->p", overlaps[rows], R @ Z.T, dtype=np.float64)
         residual, variance, turned = self.weight * sums.reshape(3, -1, N).sum(axis=1)
         slope = (self.weight * slope - turned @ np.square(Z).T) / N
@@ -218,13 +240,18 @@ class Judge:
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
         """Return L alone."""
-        from dualtap._kernels.fields import log_likelihood_of
+        from dualtap._kernels.fields import log_likelihood_of, weighted_log_likelihood_of
 
+        N = self.n_spins
         blocks, sites, total = self.blocks(), _Sites(Z, g, b), 0.0
         overlaps = self._overlaps_with(Z, blocks)
         for rows in blocks:
             f = sites.fields(overlaps[rows], self._memory[0])
-            total += log_likelihood_of(self.rows[rows].ravel(), f.ravel(), sites.own, sites.b)
+            if self.weights is None:
+                total += log_likelihood_of(self.rows[rows].ravel(), f.ravel(), sites.own, sites.b)
+            else:
+                given = sites.own[:N], sites.b[:N], self.weights[rows]
+                total += weighted_log_likelihood_of(self.rows[rows], f, *given)
         return self.weight * total
 
     def one_strength(self, Z: F32, most: int | None = None) -> OneStrength:
@@ -239,12 +266,17 @@ class Judge:
             f = sites.fields(overlaps[rows], x[n:])
             align(self.rows[rows].ravel(), f.ravel(), sites.own)
             n += len(f)
-        return OneStrength(x.ravel(), self.n_samples / n)
+        weights = None
+        if self.weights is not None:
+            weights = np.concatenate([self.weights[rows] for rows in blocks])
+        n_judged = n if weights is None else float(weights.sum(dtype=np.float64))
+        return OneStrength(x, self.n_samples / n_judged, weights)
 
-    def residuals(self, Z: F32, g: F64, b: F64) -> Iterator[tuple[F32, F32, F32]]:
-        """Yield samples, what the model leaves of them, and the variance of that, in blocks.
+    def residuals(self, Z: F32, g: F64, b: F64) -> Iterator[tuple[F32, F32, F32, F32 | None]]:
+        """Yield samples, what the model leaves of them, the variance of that, and weights.
 
-        The memory of a block is used again for the next one.
+        Residuals and variances are times the weights, for sums of them. The memory of a block is
+        used again for the next one.
         """
         from dualtap._kernels.fields import residuals_of
 
@@ -254,7 +286,8 @@ class Judge:
             R = sites.fields(overlaps[rows], self._memory[0])
             W = self._memory[1][: len(R)]
             residuals_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, W.ravel())
-            yield self.samples(rows), R, W
+            w = None if self.weights is None else self.weights[rows]
+            yield self.samples(rows), weighted(R, w), weighted(W, w), w
 
     def curvature(self, Z: F32, g: F64, b: F64) -> Curvature:
         """Return the second derivatives, by as many rows as are needed."""
@@ -265,20 +298,35 @@ class Judge:
         most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(P, 1) ** 2)
         every = max(1, self.rows.size // most)
         H, sums, along = np.zeros((P, P)), np.zeros((2, N)), np.zeros((2, P, N))
-        n_rows = 0
+        n_samples = 0.0
         for rows in blocks if every == 1 else self._spread(every):
             W = sites.fields(overlaps[rows], self._memory[0])
             signed = self._memory[1][: len(W)]
             variances_of(self.rows[rows].ravel(), W.ravel(), sites.own, sites.b, signed.ravel())
+            w = None if self.weights is None else self.weights[rows]
+            W, signed = weighted(W, w), weighted(signed, w)
             F = overlaps[rows] / np.float32(N)
             H += _curvature_of_pairs(F, W, Z)
             sums += W.sum(axis=0), signed.sum(axis=0)
             along += F.T @ W, F.T @ signed
-            n_rows += len(W)
+            n_samples += len(W) if w is None else float(w.sum(dtype=np.float64))
         cross = (Z * along[1]) @ Z2.T / N
         H += (Z2 * sums[0]) @ Z2.T / N**2 - cross - cross.T
-        w = self.n_samples / n_rows
-        return Curvature(w * H, w * (Z * along[0] - Z2 * sums[1] / N), w * sums[0])
+        scale = self.n_samples / n_samples
+        mixed = Z * along[0] - Z2 * sums[1] / N
+        return Curvature(scale * H, scale * mixed, scale * sums[0])
+
+
+def _counts(spins: Spins, complete: bool) -> tuple[F64, F64]:
+    """Return the sum of each spin over the samples, and in how many of these it was observed."""
+    rows, weights = spins.values, spins.weights
+    if weights is not None:
+        observed = rows != 0
+        return weights @ rows, weights @ observed
+    total = rows.sum(axis=0, dtype=np.float64)
+    if complete:
+        return total, np.full(spins.n_spins, float(len(rows)))
+    return total, np.count_nonzero(rows, axis=0).astype(np.float64)
 
 
 class _Sites:

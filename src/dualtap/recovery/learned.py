@@ -14,14 +14,13 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._html import SummaryInNotebooks
 from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import TakesSpins, validated_spins
+from dualtap._validation import TakesSpins, checked_weights, counted, fit_context, validated_spins
 from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
@@ -31,6 +30,7 @@ from dualtap.recovery.meaning import Profiles, n_profiled, profiles
 from dualtap.recovery.nearest import (
     Assignment,
     from_overlaps,
+    log_cosh,
     nearest_patterns,
     observed_on_support,
     overlaps_on_support,
@@ -89,8 +89,8 @@ class LearnedPatterns(
     _pair_share: float = np.nan
     """What pairs would gain beside the patterns, over the gain of the patterns."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: None = None) -> Self:
+    @fit_context()
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Recover the patterns behind X.
 
         Parameters
@@ -99,6 +99,9 @@ class LearnedPatterns(
             ±1, 0/1 or boolean; NaN or None where a value is missing. For ±1 data with 0 for
             missing pass ``as_spins(X, zero_is_missing=True)``.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
+            none.
 
         Returns
         -------
@@ -106,16 +109,19 @@ class LearnedPatterns(
         """
         spins = validated_spins(self, X, reset=True)
         before = spins.reads.entries - (0 if isinstance(X, Spins) else spins.n_entries)
-        self._learn(spins, origin(X), as_generator(self.random_state))
+        rows = counted(spins, sample_weight)
+        self._learn(rows, origin(X), as_generator(self.random_state))
+        if rows is not spins:
+            self.labels_ = self.assign(spins).label
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
-        rows = spread_rows(spins)
-        self._keep_of_training(rows, spins.n_samples)
-        self._keep_of_samples(spread_rows(spins, n_profiled(spins.n_spins)))
-        check_learned(learned_arrays(self), rows, best=self._is_best())
+        kept = spread_rows(rows)
+        self._keep_of_training(kept, rows.total_weight)
+        self._keep_of_samples(spread_rows(rows, n_profiled(rows.n_spins)))
+        check_learned(learned_arrays(self), kept, best=self._is_best())
         return self
 
-    def _keep_of_training(self, rows: NDArray[np.int8], n_samples: int) -> None:
+    def _keep_of_training(self, rows: NDArray[np.int8], n_samples: float) -> None:
         """Set what is usual of scores, and the covariance of strengths: zero if β was given."""
         model = self._model() | {"means": self.means_}
         self._training_scores = usual_scores(rows, **model)
@@ -240,7 +246,7 @@ class LearnedPatterns(
         with np.errstate(divide="ignore"):  # a pattern that no training sample is nearest to
             log_weights = np.log(self.weights_)
         result: NDArray[np.float64] = softmax(
-            log_weights + _log_cosh(n * o * x) - n * _log_cosh(x), axis=1
+            log_weights + log_cosh(n * o * x) - n * log_cosh(x), axis=1
         )
         return result
 
@@ -261,13 +267,15 @@ class LearnedPatterns(
         check_is_fitted(self)
         return nearest_patterns(validated_spins(self, X), self.patterns_)[0]
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return the mean log pseudo-likelihood per spin of X under the recovered model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_spins)
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for, 1 by default.
 
         Returns
         -------
@@ -275,7 +283,9 @@ class LearnedPatterns(
             -log 2 for independent random spins, 0 for certainty. Missing entries do not count.
         """
         check_is_fitted(self)
-        return pseudo_likelihood(validated_spins(self, X), **self._model(), means=self.means_)
+        spins = validated_spins(self, X)
+        w = checked_weights(sample_weight, spins.n_samples)
+        return pseudo_likelihood(spins, **self._model(), means=self.means_, sample_weight=w)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the mean log pseudo-likelihood per spin of each sample.
@@ -359,7 +369,8 @@ class LearnedPatterns(
 
     def _samples_per_pattern(self) -> str:
         """Return the range of the numbers of samples nearest to each pattern."""
-        counts = np.round(self.weights_ * len(self.labels_)).astype(int)
+        M = getattr(self, "_total_weight", len(self.labels_))  # as in files without weights
+        counts = np.round(self.weights_ * M).astype(int)
         few, many = counts.min(), counts.max()
         return str(few) if few == many else f"{few}–{many}"
 
@@ -371,16 +382,13 @@ class LearnedPatterns(
             "fields": self.fields_ if self.fields_.any() else None,
         }
 
-    def _learn_assignments(self, assignment: Assignment) -> None:
+    def _learn_assignments(self, nearest: Assignment, weights: FloatArray | None) -> None:
         """Set labels, shares and typical overlaps from those of the training samples."""
-        self.labels_ = assignment.label
-        known = assignment.label >= 0
-        label, overlap = assignment.label[known], assignment.overlap[known]
-        counts = np.bincount(label, minlength=self.n_patterns_)
-        self.weights_ = counts / len(self.labels_)
-        totals = np.bincount(label, overlap, minlength=self.n_patterns_)
-        self._typical_overlaps = totals / np.maximum(counts, 1)
-        self._median_overlap = float(np.median(overlap)) if len(overlap) else np.nan
+        self.labels_ = nearest.label
+        self._total_weight = len(nearest.label) if weights is None else float(weights.sum())
+        totals = nearest.totals(self.n_patterns_, weights)
+        self.weights_ = totals.n_nearest / self._total_weight
+        self._typical_overlaps, self._median_overlap = totals.mean_overlap, totals.median_overlap
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "labels_")
@@ -388,8 +396,3 @@ class LearnedPatterns(
     @property
     def _n_features_out(self) -> int:
         return int(self.n_patterns_)
-
-
-def _log_cosh(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = np.logaddexp(x, -x) - np.log(2)
-    return result

@@ -220,7 +220,7 @@ def confirmed(search: Search, state: State, nothing: State) -> State:
     If there are none, independent spins are where to start, and the shorter description is
     returned.
     """
-    if len(search.judge.rows) < _FEWEST_HALVED or search.judge.n_spins > MOST_SPINS:
+    if search.judge.n_samples < _FEWEST_HALVED or search.judge.n_spins > MOST_SPINS:
         return state
     other = _grown_by_halves(search, state, nothing)
     if other is state and len(state.fit.Z):

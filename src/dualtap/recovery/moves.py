@@ -17,7 +17,7 @@ from dualtap.recovery.objective import (
     sizes_of,
 )
 from dualtap.recovery.refit import HOPFIELD, Fit, Parameters, information, refit, times_counted
-from dualtap.spins.blocks import F32
+from dualtap.spins.blocks import F32, weighted
 
 
 class State(NamedTuple):
@@ -371,10 +371,10 @@ def of_sites(judge: Judge, fit: Fit) -> Sites:
     C = np.zeros((len(A), len(A)))
     g = fit.g.astype(np.float32)
     own = g / np.float32(judge.n_spins)
-    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+    for S, R, W, w in judge.residuals(fit.Z, fit.g, fit.b):
         X = Features(S, fit.Z).F * g
         A += X.T @ R - fit.Z * np.outer(own, (R * S).sum(axis=0))
         c += np.square(X).T @ W - 2 * fit.Z * ((X * own).T @ (W * S))
-        C += X.T @ X
+        C += weighted(X, w).T @ X
     size = np.sqrt(np.maximum(np.diag(C), 1e-300))
     return Sites(judge.weight * A, judge.weight * np.maximum(c, 0), C / np.outer(size, size))

@@ -28,28 +28,63 @@ class Assignment(NamedTuple):
     sign: NDArray[np.int64]
     overlap: NDArray[np.float64]
 
-    def canonical(self, n_patterns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def canonical(
+        self, n_patterns: int, weights: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the order and the signs of patterns that do not depend on how they were found.
 
         Those with most samples come first, and of as many those whose first sample comes first.
         The sign of a pattern is that of most of its samples, or of the first if it is a draw.
+        A row of weight w counts as w samples.
         """
         if not n_patterns:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         rows = np.flatnonzero(self.label >= 0)
         label, sign = self.label[rows], self.sign[rows]
-        counts = np.bincount(label, minlength=n_patterns)
-        balance = np.bincount(label, sign, minlength=n_patterns)
+        w = np.ones(len(rows)) if weights is None else weights[rows]
+        counts = np.bincount(label, w, minlength=n_patterns)
+        balance = np.bincount(label, w * sign, minlength=n_patterns)
         first = np.full(n_patterns, len(self.label))
         first[label[::-1]] = rows[::-1]  # of the rows of a label the last stays
         of_first = np.where(counts > 0, self.sign[np.minimum(first, len(self.label) - 1)], 1)
         return np.lexsort((first, -counts)), np.where(balance == 0, of_first, np.sign(balance))
+
+    def totals(self, n_patterns: int, weights: NDArray[np.float64] | None = None) -> Totals:
+        """Return how many samples are nearest to each pattern, and how near they are."""
+        known = np.flatnonzero(self.label >= 0)
+        label, overlap = self.label[known], self.overlap[known]
+        w = np.ones(len(known)) if weights is None else weights[known]
+        n_nearest = np.bincount(label, w, minlength=n_patterns).astype(np.float64)
+        total = np.bincount(label, w * overlap, minlength=n_patterns)
+        mean = np.divide(total, n_nearest, out=np.zeros(n_patterns), where=n_nearest > 0)
+        return Totals(n_nearest, mean, _median(overlap, w))
 
     def renamed(self, order: NDArray[np.int64]) -> Assignment:
         """Return the same with patterns in another order, the first of ``order`` first."""
         place = np.full(len(order) + 1, -1)
         place[order] = np.arange(len(order))
         return self._replace(label=place[self.label])
+
+
+class Totals(NamedTuple):
+    """What the nearest patterns of samples say of each pattern."""
+
+    n_nearest: NDArray[np.float64]
+    """Samples nearest to each, shape (n_patterns,)."""
+    mean_overlap: NDArray[np.float64]
+    """Of these, shape (n_patterns,)."""
+    median_overlap: float
+    """Of all samples with their nearest pattern; NaN without any."""
+
+
+def _median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the median of values, each as often as its weight."""
+    if not len(values):
+        return np.nan
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    middle = [np.searchsorted(below, below[-1] / 2, side=side) for side in ("left", "right")]
+    return float(values[order[np.minimum(middle, len(order) - 1)]].mean())
 
 
 def signs(m: ArrayLike) -> NDArray[np.int8]:
@@ -216,6 +251,20 @@ def unobserved(spins: Spins) -> NDArray[np.int64]:
     if spins.complete:
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(spins.n_observed == 0)
+
+
+def log_cosh(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log cosh x, also where cosh x overflows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.recovery.nearest import log_cosh
+    >>> log_cosh(np.array([0.0, 1000.0])).round(3)
+    array([  0.   , 999.307])
+    """
+    result: NDArray[np.float64] = np.logaddexp(x, -x) - np.log(2)
+    return result
 
 
 def _overlaps(S: F32, zeta: F32) -> NDArray[np.float64]:

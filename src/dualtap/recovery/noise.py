@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 LEVEL = 1.0
 """Tracy–Widom deviate above which data are not noise: coins exceed it in 3 to 4 % of data sets."""
@@ -48,7 +48,7 @@ def _edges(
 
 
 def deviates(
-    values: NDArray[np.float64], total: float, n_samples: int, n_spins: int, n_removed: int = 0
+    values: NDArray[np.float64], total: float, n_samples: float, n_spins: int, n_removed: int = 0
 ) -> NDArray[np.float64]:
     r"""Return by how many widths each squared singular value exceeds the noise edge.
 
@@ -63,7 +63,9 @@ def deviates(
         Descending.
     total : float
         Sum of all squared singular values.
-    n_samples, n_spins : int
+    n_samples : int or float
+        M, the sum of the weights of the rows.
+    n_spins : int
     n_removed : int
         Directions taken out of the data before.
 
@@ -101,7 +103,7 @@ def count_signals(t: NDArray[np.float64]) -> int:
 
 
 def likely_rank(
-    values: NDArray[np.float64], t: NDArray[np.float64], n_samples: int, n_spins: int
+    values: NDArray[np.float64], t: NDArray[np.float64], n_samples: float, n_spins: int
 ) -> tuple[int, bool]:
     """Return after how many squared singular values they fall most, and if that settles the rank.
 
@@ -109,7 +111,7 @@ def likely_rank(
     ----------
     values, t : array of shape (k,)
         Descending, and their deviates.
-    n_samples, n_spins : int
+    n_samples, n_spins : int or float
 
     Examples
     --------
@@ -119,7 +121,7 @@ def likely_rank(
     (2, True)
     """
     # Near full rank the values of noise fall to zero, and their ratios mean nothing.
-    values = values[: 3 * min(n_samples, n_spins) // 4 + 1]
+    values = values[: int(3 * min(n_samples, n_spins) // 4) + 1]
     ratio = values[:-1] / np.maximum(values[1:], 1e-9 * values[0] + 1e-300)
     if not len(ratio):
         return 1, False
@@ -153,11 +155,12 @@ def balanced(residual: Blocks, variance: Blocks) -> Blocks:
     array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    n_rows, n_columns = residual.n_samples, residual.n_spins
+    n_rows, n_columns = residual.total_weight, residual.n_spins
     column = np.ones(n_columns, np.float32)
     tiny = np.float32(1e-6)
     for _ in range(_SINKHORN_ROUNDS):
-        row, total = variance.map_sum(partial(_balanced_rows, column=column, tiny=tiny))
+        function = partial(_balanced_rows, column=column, tiny=tiny)
+        row, total = variance.map_sum(function, variance.weights)
         before, column = column, n_rows / np.maximum(total, tiny * n_rows)
         if np.abs(column - before).max() < _BALANCED * np.abs(column).max():
             break
@@ -165,8 +168,8 @@ def balanced(residual: Blocks, variance: Blocks) -> Blocks:
     return residual.changed(lambda S, left: S * left * right, np.sqrt(row)[:, None])
 
 
-def _balanced_rows(D: F32, column: F32, tiny: np.float32) -> tuple[F32, F32]:
+def _balanced_rows(D: F32, weights: F32 | None, column: F32, tiny: np.float32) -> tuple[F32, F32]:
     """Return the scales that give the rows of a block unit variance, and what it adds to sites."""
     n_columns = D.shape[1]
     row: F32 = n_columns / np.maximum(D @ column, tiny * n_columns)
-    return row, row @ D
+    return row, weighted(row, weights) @ D

@@ -11,7 +11,8 @@ from dualtap._threads import one_blas_thread
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, with_fewer
 from dualtap.recovery.refit import Fit, refit
-from dualtap.spins import DenseSpins
+from dualtap.spins import Spins
+from dualtap.spins.weights import divided
 
 _HELD_OUT = 5
 """One of so many rows is held out."""
@@ -41,8 +42,8 @@ def path_over_patterns(judge: Judge, state: State) -> dict[str, NDArray[Any]]:
         states = [state]
         for n in _numbers(len(state.fit.Z)):
             states.append(with_fewer(judge, states[-1], n))
-        test = np.arange(len(judge.rows)) % _HELD_OUT == _HELD_OUT - 1
-        held_out = [_held_out(judge, one.fit, test) for one in states]
+        train, test = _parts(judge)
+        held_out = [_held_out(train, test, one.fit) for one in states]
     return {
         "n_patterns": np.array([len(one.fit.Z) for one in states]),
         "objective": np.array([one.objective for one in states]),
@@ -56,10 +57,20 @@ def _numbers(n_patterns: int) -> list[int]:
     return [int(n) for n in np.unique(spread.astype(int))[::-1]]
 
 
-def _held_out(judge: Judge, fit: Fit, test: NDArray[np.bool_]) -> float:
-    if test.sum() < 2:
+def _parts(judge: Judge) -> tuple[Spins, Spins]:
+    """Return samples to fit, and samples that are held out."""
+    spins = judge.as_spins()
+    if judge.weights is not None:
+        test, train = divided(spins, int(judge.n_judged) // _HELD_OUT, np.random.default_rng(0))
+        return train, test
+    held = np.arange(len(spins)) % _HELD_OUT == _HELD_OUT - 1
+    return spins.take(np.flatnonzero(~held)), spins.take(np.flatnonzero(held))
+
+
+def _held_out(rest: Spins, test: Spins, fit: Fit) -> float:
+    if test.total_weight < 2:
         return np.nan
-    train, other = (Judge(DenseSpins(judge.rows[rows], "-1/+1")) for rows in (~test, test))
+    train, other = Judge(rest), Judge(test)
     own = refit(train, fit.Z, fit.g, fit.b, fit.parameters)
     other.mean = train.mean
     other.fill(fit.Z, own.g, own.b)

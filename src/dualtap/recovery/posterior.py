@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualtap.recovery.bits import FewBits, sweep
 from dualtap.recovery.overlaps import overlaps_of
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 _CERTAIN = 1e-4
 _BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
@@ -80,7 +80,7 @@ def strong_field_posterior(
     X = g * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
     toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
-    doubtful = toward * Z < (np.inf if fields.any() else _beyond_doubt(X))
+    doubtful = toward * Z < (np.inf if fields.any() else _beyond_doubt(X, blocks.weights))
     if not doubtful.any():
         return Posterior(Z, Z, drawn=False)
     before, (Z, m) = Z, sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
@@ -97,15 +97,14 @@ def strong_field_posterior(
     return _draw_all(blocks, Z, g, fields, rng)
 
 
-def _beyond_doubt(X: F32) -> F32:
+def _beyond_doubt(X: F32, weights: F32 | None) -> F32:
     """Return fields on the bits of each pattern beyond which nothing turns them, shape (P, 1).
 
     They come in part from samples of other patterns, which only the exact conditional sees through.
     """
     square = np.square(X)
-    others = square.sum(axis=0) - np.where(
-        square == square.max(axis=1, keepdims=True), square, 0
-    ).sum(axis=0)
+    own = np.where(square == square.max(axis=1, keepdims=True), square, 0)
+    others = weighted(square, weights).sum(axis=0) - weighted(own, weights).sum(axis=0)
     result: F32 = _BEYOND_DOUBT + _CROSSTALK * np.sqrt(np.maximum(others, 0))[:, None]
     return result
 
@@ -118,7 +117,7 @@ def _small(blocks: Blocks, X: F32, fields: F32) -> bool:
 
 
 def _draw_all(blocks: Blocks, Z: F32, g: F32, fields: F32, rng: np.random.Generator) -> Posterior:
-    deviation = np.sqrt(g / blocks.n_observed.astype(np.float32)[:, None])
+    deviation = _deviations(blocks, g)
     total = np.zeros_like(Z)
     for k in range(_BURN + _SWEEPS):
         X = coefficients(blocks, Z, g)
@@ -142,17 +141,28 @@ def _draw_few(
     S = blocks.spins.values.astype(np.float32) if blocks.dense is None else blocks.dense
     doubt = 1 - np.abs(first.m.T)
     often, seldom = np.nonzero(doubt > _SELDOM), np.nonzero(doubt > _NEVER)
-    few = FewBits(S, first.Z, first.m, fields)
-    n = blocks.n_observed.astype(np.float32)
+    few = FewBits(S, first.Z, first.m, fields, blocks.weights)
+    deviation, n = _deviations(blocks, g), blocks.n_observed.astype(np.float32)
     total = np.zeros_like(few.m)  # ordered as it is
     for k in range(_FIRST + _SWEEPS):
         X = (few.overlaps / n).T * g
-        X += np.sqrt(g / n[:, None]) * rng.standard_normal(X.shape, np.float32)
+        X += deviation * rng.standard_normal(X.shape, np.float32)
         few.draw(X, often if k % _EVERY else seldom, rng)
         if k >= _FIRST:
             total += few.m
     mean = total / np.float32(_SWEEPS)
     return Posterior(np.ascontiguousarray(mean), np.ascontiguousarray(few.patterns))
+
+
+def _deviations(blocks: Blocks, g: F32) -> F32:
+    """Return the standard deviations of coefficients, shape (n_samples, n_patterns).
+
+    The samples that a row of weight w stands for have one each, and their mean is drawn: what w
+    of them say of a bit then varies as much as if each were drawn.
+    """
+    n = blocks.n_observed.astype(np.float32)[:, None]
+    result: F32 = np.sqrt(g / weighted(n, blocks.weights))
+    return result
 
 
 def coefficients(blocks: Blocks, Z: F32, g: F32) -> F32:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def threshold_beta(n_samples: int, n_spins: int) -> float:
+def threshold_beta(n_samples: float, n_spins: int) -> float:
     r"""Return the β below which one pattern leaves no trace in that many samples.
 
     :math:`\beta_c = 1/(1 + \sqrt{M/N})`, the inverse of :math:`M_c = N (1/\beta - 1)^2`.
@@ -25,7 +25,7 @@ def reason(
     given: int | None,
     n_left: int,
     largest: float,
-    shape: tuple[int, int],
+    shape: tuple[float, int],
 ) -> str:
     """Return why that many patterns were found.
 
@@ -40,8 +40,8 @@ def reason(
         Directions that the model leaves above the noise edge.
     largest : float
         Largest squared singular value of the samples around their means, over the noise edge.
-    shape : tuple of int
-        Of the samples.
+    shape : tuple
+        Number of samples, the sum of their weights, and of spins.
 
     Examples
     --------
@@ -73,5 +73,5 @@ def reason(
         return f"no pattern shortens the description of independent spins; {left}"
     return (
         f"the largest singular value is {largest:.2f} of the noise edge: no pattern, or β below "
-        f"{threshold_beta(*shape):.2f}, the detection threshold of {shape[0]} samples"
+        f"{threshold_beta(*shape):.2f}, the detection threshold of {shape[0]:g} samples"
     )

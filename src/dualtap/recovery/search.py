@@ -14,7 +14,7 @@ from dualtap.recovery.rotate import (
     spurious_depth,
 )
 from dualtap.recovery.starts import candidates
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
@@ -97,7 +97,7 @@ def _refit(blocks: Blocks, factors: Factors, Z: F32, u: F32) -> Factors:
     V = np.concatenate([Z, 0.3 * np.sqrt(n_spins) * rest]).astype(np.float32)
     # The same θ in the new basis.
     X = (factors.X @ (factors.V @ np.linalg.pinv(V.astype(np.float64)))).astype(np.float32)
-    prior = (X.T @ X / len(X)).astype(np.float64)
+    prior = (weighted(X, blocks.weights).T @ X / blocks.total_weight).astype(np.float64)
     factors = iterate(blocks, factors._replace(V=V, X=X, prior=prior), 2, n_fixed=n_patterns)
     V, _ = sweep(blocks, factors.V, factors.X, factors.fields, n_bits=n_patterns)
     return iterate(blocks, factors._replace(V=V), 2, n_fixed=n_patterns)

@@ -63,7 +63,7 @@ def promising(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
     slope, curvature = np.zeros(len(pool)), np.zeros(len(pool))
     mixed = np.zeros(pool.shape)
     fit = state.fit
-    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+    for S, R, W, _ in judge.residuals(fit.Z, fit.g, fit.b):
         features = Features(S, pool)
         slope += features.slope(R)
         mixed += features.mixed(W)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 from dualtap.spins.words import words_of
 
 SMALL = 1200
@@ -110,21 +110,25 @@ def is_small(blocks: Blocks) -> bool:
 
 
 def gram_of(S: Blocks) -> F32:
-    """Return the products of the samples with each other, or of the spins if these are fewer."""
+    """Return the products of the samples with each other, or of the spins if these are fewer.
+
+    Rows of weight w count as w samples: in products with each other, times the root of w.
+    """
     of_sites = S.n_spins <= S.n_samples
     n, length = sorted((S.n_samples, S.n_spins))
-    if S.plain and n * n * length > _WORTH_COUNTING:
+    if S.plain and S.weights is None and n * n * length > _WORTH_COUNTING:
         words = words_of(S.spins, of_sites=of_sites)
         if words is not None:
             G = _counted(S, words, length)
             S.gram = G if of_sites else None
             return G
     if of_sites:
-        S.gram = S.sum(lambda s: s.T @ s)
+        S.gram = S.sum(lambda s, w: weighted(s, w).T @ s, S.weights)
         return S.gram
     assert S.dense is not None  # see is_small
     S.spins.begin_pass()
-    return S.dense @ S.dense.T
+    rows = weighted(S.dense, None if S.weights is None else np.sqrt(S.weights))
+    return rows @ rows.T
 
 
 def _counted(S: Blocks, words: NDArray[np.uint64], length: int) -> F32:
@@ -165,6 +169,9 @@ def _by_lanczos(
 
 def over_sites(S: Blocks, U: F32) -> F32:
     """Return right singular vectors, from left ones in rows."""
-    vectors: F32 = S.transposed_dot(np.ascontiguousarray(U.T))
+    X = np.ascontiguousarray(U.T)
+    if S.weights is not None:  # which the product counts whole
+        X = weighted(X, 1 / np.sqrt(S.weights))
+    vectors: F32 = S.transposed_dot(X)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     return vectors

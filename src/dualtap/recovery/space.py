@@ -8,7 +8,6 @@ from dualtap.recovery.factors import Factors, iterate, start_factors
 from dualtap.recovery.noise import balanced
 from dualtap.recovery.spectrum import Spectrum, n_signals
 from dualtap.spins.blocks import F32, Blocks
-from dualtap.spins.storage import spread
 
 _ZERO = 1e-6  # of the largest squared singular value
 _FACTOR_STEPS = 6
@@ -54,7 +53,7 @@ def pattern_space(
     >>> len(pattern_space(blocks, spectrum(blocks, rng), rng, None).V)
     3
     """
-    k, settled = whole.likely_rank(*blocks.spins.shape)
+    k, settled = whole.likely_rank(blocks.total_weight, blocks.n_spins)
     if settled and n_patterns in (None, k):
         return linear_space(blocks, whole, k)
     if n_patterns is not None:
@@ -69,7 +68,7 @@ def pattern_space(
     return factors
 
 
-def likely_ranks(whole: Spectrum, n_samples: int, n_spins: int) -> tuple[list[int], bool]:
+def likely_ranks(whole: Spectrum, n_samples: float, n_spins: int) -> tuple[list[int], bool]:
     """Return ranks that the spectrum suggests, the smallest first, and if one of them is sure.
 
     Where the spectrum falls most. If that is to zero, at the rank of the data, or not to noise:
@@ -100,7 +99,7 @@ def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int
     """Count the signals in what a factor model leaves of the samples."""
     V, b = factors.V, factors.fields
     n_samples = max(_RESIDUAL_ENTRIES // blocks.n_spins, _RESIDUAL_SAMPLES * len(V))
-    X = factors.X[spread(blocks.n_samples, n_samples)]
+    X = factors.X[blocks.spins.chosen(n_samples)[0]]
     blocks = blocks.some(n_samples)
     complete = blocks.complete
 

@@ -17,7 +17,7 @@ from dualtap.recovery.singular import (
     over_sites,
     ritz,
 )
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 _FIRST_VALUES, _FIRST_RANK = 16, 64  # of a Gram matrix, and of passes
 _FEW_VALUES, _VALUES_TOLERANCE = 4, 1e-3  # where only values count, and the first may be noise
@@ -46,7 +46,7 @@ class Spectrum(NamedTuple):
         """Directions above the edge of noise of unit variance, whatever the others leave."""
         return int(np.count_nonzero(self.values[: len(self.vectors)] > self.edge))
 
-    def likely_rank(self, n_samples: int, n_spins: int) -> tuple[int, bool]:
+    def likely_rank(self, n_samples: float, n_spins: int) -> tuple[int, bool]:
         """Return after how many values the spectrum falls most, and if that settles the rank."""
         return likely_rank(self.values[: self.n_signal + 1], self.deviates, n_samples, n_spins)
 
@@ -90,12 +90,13 @@ def spectrum(
     if variance is not None:
         scale = (1 / np.sqrt(variance)).astype(np.float32)
         S = S.changed(lambda s: s * scale)
-    shape = S.n_samples, S.n_spins
+    shape = S.total_weight, S.n_spins
     total = S.sum_of_squares()
     if is_small(S):
         values, vectors = _of_gram(S, total, n_least, rng, n_removed)
     else:
-        rank, most = min(max(_FIRST_RANK, n_least), min(shape)), min(shape)
+        most = min(S.n_samples, S.n_spins)
+        rank = min(max(_FIRST_RANK, n_least), most)
         space = grown(S, None, rank, rng)
         values, vectors = ritz(space, rank)
         while count_signals(deviates(values, total, *shape, n_removed)) == len(values) < most:
@@ -109,6 +110,8 @@ def spectrum(
     if len(vectors[0]) != S.n_spins:
         if S is blocks:
             coefficients = (vectors.T * np.sqrt(values[:k])).astype(np.float32)
+            if S.weights is not None:
+                coefficients = weighted(coefficients, 1 / np.sqrt(S.weights))
         vectors = over_sites(S, vectors)
     return Spectrum(values, vectors, t, total, noise_edge(*shape)[0], n_signal, coefficients)
 
@@ -121,7 +124,7 @@ def _of_gram(
     The vectors are orthonormal rows.
     """
     G = gram_of(S)
-    shape = S.n_samples, S.n_spins
+    shape = S.total_weight, S.n_spins
     k = max(_FIRST_VALUES, n_least + 2)
     while True:
         values, U = leading_of(G, k, rng)
@@ -156,7 +159,7 @@ def n_signals(S: Blocks, n_removed: int, most: int, rng: np.random.Generator) ->
     >>> n_signals(Blocks(as_spins(X)), 0, 32, np.random.default_rng(0))
     4
     """
-    total, shape = S.sum_of_squares(), (S.n_samples, S.n_spins)
+    total, shape = S.sum_of_squares(), (S.total_weight, S.n_spins)
     if not is_small(S):
         return count_signals(deviates(leading(S, most, rng)[0], total, *shape, n_removed))
     G = gram_of(S)

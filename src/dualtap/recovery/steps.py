@@ -66,7 +66,7 @@ class Search:
     @cached_property
     def fine(self) -> Judge:
         """The judge of single bits, which sees as many samples as memory allows."""
-        if len(self.judge.rows) == self.judge.n_samples:
+        if self.judge.n_judged == self.judge.n_samples:
             return self.judge
         return Judge(self.spins, calibration.REFINED_ENTRIES)
 

@@ -24,7 +24,7 @@ from dualtap.local_fields import filled, local_fields
 from dualtap.metrics.likelihoods import block_likelihoods
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
-from dualtap.spins.storage import spread
+from dualtap.spins.storage import spread, spread_by_weight
 
 _ROWS = 256
 _PRODUCTS = 2 * 10**8
@@ -35,7 +35,7 @@ _HELD = 2**16
 
 
 def spread_rows(spins: Spins, n_rows: int = _ROWS) -> NDArray[np.int8]:
-    """Return some of the samples, evenly spread, as bytes.
+    """Return some of the samples, evenly spread, as bytes; a row of weight w is w samples.
 
     Examples
     --------
@@ -44,7 +44,10 @@ def spread_rows(spins: Spins, n_rows: int = _ROWS) -> NDArray[np.int8]:
     >>> spread_rows(as_spins([[1, 0]] * 1000)).shape
     (256, 2)
     """
-    return spins.take(spread(spins.n_samples, n_rows)).values
+    rows = spread(spins.n_samples, n_rows)
+    if spins.weights is not None:
+        rows = spread_by_weight(spins.weights, n_rows)
+    return spins.take(rows).values
 
 
 def usual_scores(
@@ -85,7 +88,7 @@ def _blocks(rows: NDArray[np.int8], entries: int) -> Iterator[F32]:
 
 def strength_covariance(
     rows: NDArray[np.int8],
-    n_samples: int,
+    n_samples: float,
     patterns: NDArray[np.int8],
     strengths: NDArray[np.float64],
     fields: NDArray[np.float64] | None,
@@ -99,7 +102,7 @@ def strength_covariance(
     ----------
     rows : array of shape (n_rows, n_spins)
         Some of the samples that the model was fitted to: ±1, or 0 for a missing entry.
-    n_samples : int
+    n_samples : int or float
         How many there were in all.
     patterns : array of shape (n_patterns, n_spins)
     strengths : array of shape (n_patterns,)

@@ -101,7 +101,7 @@ class RankTAP(DampsOnlyM):
         rows, xp = self._rows(m), namespace(m)
         one = xp.ones_like(rows)
         z = xp.where(rows < 0, -one, one)
-        second = _products(self.samples.gram_dot(z), z) / (n**2 * self.samples.n_samples)
+        second = _products(self.samples.gram_dot(z), z) / (n**2 * self.samples.total_weight)
         w, V = np.linalg.eigh(second - np.eye(P) / n)
         prior = (V * np.maximum(w, 0.3 / n)) @ V.T
         return RankTAPState(m, prior[None])
@@ -114,7 +114,7 @@ class RankTAP(DampsOnlyM):
         for _ in range(_INNER_ROUNDS):
             new = (new + xp.tanh(sites.F - D * (off @ new))) / 2
         flat = xp.reshape(new, (1, -1))
-        stiffness = self.share * self.samples.n_samples * np.linalg.eigvalsh(C)[-1:]
+        stiffness = self.share * self.samples.total_weight * np.linalg.eigvalsh(C)[-1:]
         info = StepInfo(mean_change(flat, state.m), stiffness, np.zeros(1, dtype=np.bool_))
         return RankTAPState(flat, prior[None]), info
 
@@ -128,7 +128,7 @@ class RankTAP(DampsOnlyM):
         return rows
 
     def _coefficients(self, state: RankTAPState) -> _Coefficients:
-        m, M = self._rows(state.m), self.samples.n_samples
+        m, M = self._rows(state.m), self.samples.total_weight
         D = like(m, self.D)
         precision = np.linalg.inv(state.prior[0])
         K = self.share * to_numpy((D * m) @ m.T).astype(np.float64)

@@ -5,7 +5,8 @@ less than the products made with it. Blocks and tiles depend on the shape of the
 results are added in their order, so what is computed does not depend on the number of threads.
 
 A function that is applied to blocks takes the samples of one, and the same rows of whatever else
-there is a row a sample of. It knows nothing of where the samples are.
+there is a row a sample of. It knows nothing of where the samples are. Products that sum over
+samples count every row with its weight; a function that sums takes the weights as one more array.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from dualtap._threads import n_threads, parallel_map
 from dualtap.spins.packed import PackedSpins
-from dualtap.spins.storage import DenseSpins, Spins, spread
+from dualtap.spins.storage import DenseSpins, Spins
 
 F32 = NDArray[np.float32]
 Rows = NDArray[Any]
@@ -44,7 +45,7 @@ class _Change(NamedTuple):
     """What is done to the samples of a block after unpacking them."""
 
     function: Callable[..., F32]
-    arrays: tuple[Rows, ...]
+    arrays: tuple[Rows | None, ...]
 
 
 class Blocks:
@@ -67,6 +68,10 @@ class Blocks:
         Observed entries of each sample, at least 1.
     plain : bool
         The samples are those of ``spins``, nothing was done to them.
+    weights : array of shape (n_samples,), float32, or None
+        Number of samples that each row stands for; None if each is one.
+    total_weight : int or float
+        Number of samples M that the rows stand for.
     gram : array of shape (n_spins, n_spins), float32, or None
         SᵀS, from whoever has computed it: then products with it take no pass.
 
@@ -89,6 +94,8 @@ class Blocks:
         self.gram: F32 | None = None
         self._changes: tuple[_Change, ...] = ()
         self.n_samples, self.n_spins = spins.shape
+        self.total_weight = spins.total_weight
+        self.weights = None if spins.weights is None else spins.weights.astype(np.float32)
         # As it is outside of any limit that callers set later.
         self._workers = n_threads() if workers is None else workers
         self._rows = _slices(self.n_samples, max(_ROWS, _ENTRIES // self.n_spins))
@@ -104,9 +111,16 @@ class Blocks:
     @property
     def share(self) -> float:
         """Share of the entries that were observed."""
-        return float(self.n_observed.mean() / self.n_spins)
+        return self.total_observed / (self.total_weight * self.n_spins)
 
-    def changed(self, function: Callable[..., F32], *arrays: Rows) -> Blocks:
+    @property
+    def total_observed(self) -> float:
+        """Observed entries of all samples."""
+        if self.spins.weights is None:
+            return float(self.n_observed.sum())
+        return float(self.n_observed @ self.spins.weights)
+
+    def changed(self, function: Callable[..., F32], *arrays: Rows | None) -> Blocks:
         """Return blocks whose samples are ``function(S, *rows of arrays)`` of these.
 
         Parameters
@@ -143,7 +157,7 @@ class Blocks:
         if self.n_samples <= n_samples:
             return self
         other = Blocks(self.spins.some(n_samples), workers=self._workers)
-        return self._also_changed(other, spread(self.n_samples, n_samples))
+        return self._also_changed(other, self.spins.chosen(n_samples)[0])
 
     def _also_changed(self, other: Blocks, samples: NDArray[np.int64]) -> Blocks:
         """Return blocks of chosen samples with what was done to these."""
@@ -151,10 +165,10 @@ class Blocks:
         if self.dense is not None:
             other.dense = self.dense[samples]
         for change in self._changes:
-            other = other.changed(change.function, *(a[samples] for a in change.arrays))
+            other = other.changed(change.function, *_cut(change.arrays, samples))
         return other
 
-    def map(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
+    def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
         """Return ``function(S, *rows of arrays)`` of every block, one after the other.
 
         Parameters
@@ -172,7 +186,9 @@ class Blocks:
         )
         return np.concatenate(parts)
 
-    def sum(self, function: Callable[..., Any], *arrays: Rows, add: Add = operator.iadd) -> Any:
+    def sum(
+        self, function: Callable[..., Any], *arrays: Rows | None, add: Add = operator.iadd
+    ) -> Any:
         """Return the sum of ``function(S, *rows of arrays)`` over the blocks.
 
         Few of its terms are held at a time. The first of two summands is used up by ``add``.
@@ -188,7 +204,10 @@ class Blocks:
         return _total(iter(parallel_map(total, groups, self._workers)), add)
 
     def map_sum(
-        self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows, add: Add = operator.iadd
+        self,
+        function: Callable[..., tuple[Rows, Any]],
+        *arrays: Rows | None,
+        add: Add = operator.iadd,
     ) -> tuple[Rows, Any]:
         """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
 
@@ -213,7 +232,8 @@ class Blocks:
         )
 
     def transposed_dot(self, X: F32) -> F32:
-        """Return Xᵀ S, shape (X.shape[1], n_spins)."""
+        """Return Xᵀ S, every row with its weight, shape (X.shape[1], n_spins)."""
+        X = weighted(X, self.weights)
         if self._tiled is None:
             summed: F32 = self.sum(lambda S, x: x.T @ S, X)
             return summed
@@ -223,12 +243,15 @@ class Blocks:
         return result
 
     def gram_dot(self, V: F32) -> F32:
-        """Return V SᵀS in one pass, shape (len(V), n_spins)."""
+        """Return V SᵀS in one pass, every row with its weight, shape (len(V), n_spins)."""
         if self.gram is not None:
             return V @ self.gram
         if self._tiled is None:
             # The many samples as left factor: BLAS packs the few vectors, not the block.
-            summed: F32 = self.sum(lambda S: np.dot((S @ V.T).T, S))
+            summed: F32 = self.sum(
+                lambda S, w: np.dot(weighted(S @ V.T, w).T, S),
+                self.weights,
+            )
             return summed
         self.spins.begin_pass()
         spins, result = self._tiled, np.zeros((len(V), self.n_spins), dtype=np.float32)
@@ -236,14 +259,15 @@ class Blocks:
         for group in _slices(len(tiles), max(1, _HELD // (_TILE * len(V)))):
             some = tiles[group]
             parts = parallel_map(lambda r: _row_products(spins, r, V), some, self._workers)
-            self._add_site_products(result, np.concatenate(parts), some)
+            w = None if self.weights is None else self.weights[some[0].start : some[-1].stop]
+            self._add_site_products(result, weighted(np.concatenate(parts), w), some)
         return result
 
     def sum_of_squares(self) -> float:
         """Return the sum of all squared entries."""
         if self.complete and self.plain:
-            return float(self.n_samples * self.n_spins)
-        return float(self.sum(lambda S: _square(S)))
+            return float(self.total_weight * self.n_spins)
+        return float(self.sum(_square, self.weights))
 
     @property
     def _tiled(self) -> PackedSpins | None:
@@ -271,7 +295,9 @@ class Blocks:
 
         parallel_map(add, _slices(self.n_spins, _TILE), self._workers)
 
-    def _apply(self, function: Callable[..., Any], rows: slice, arrays: tuple[Rows, ...]) -> Any:
+    def _apply(
+        self, function: Callable[..., Any], rows: slice, arrays: tuple[Rows | None, ...]
+    ) -> Any:
         S = self.spins.floats(rows) if self.dense is None else self.dense[rows]
         for change in self._changes:
             S = change.function(S, *_cut(change.arrays, rows))
@@ -282,8 +308,24 @@ def _slices(n: int, step: int) -> list[slice]:
     return [slice(k, min(k + step, n)) for k in range(0, n, step)]
 
 
-def _cut(arrays: tuple[Rows, ...], rows: slice) -> list[Rows]:
-    return [array[rows] for array in arrays]
+def _cut(arrays: tuple[Rows | None, ...], rows: Any) -> list[Rows | None]:
+    return [None if array is None else array[rows] for array in arrays]
+
+
+def weighted(rows: Rows, weights: Rows | None) -> Rows:
+    """Return rows times their weights, or as they are if each stands for one sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins.blocks import weighted
+    >>> weighted(np.ones((2, 3)), np.array([1.0, 5.0]))
+    array([[1., 1., 1.],
+           [5., 5., 5.]])
+    """
+    if weights is None:
+        return rows
+    return rows * weights.reshape(-1, *[1] * (rows.ndim - 1))
 
 
 def _total(terms: Any, add: Add) -> Any:
@@ -311,5 +353,5 @@ def _tile_memory() -> F32:
     return np.empty((_TILE, -(-_TILE // 8), 8), dtype=np.float32)
 
 
-def _square(S: F32) -> float:
-    return float(np.einsum("ai,ai->", S, S, dtype=np.float64))
+def _square(S: F32, w: Rows | None) -> float:
+    return float(np.einsum("ai,ai->", weighted(S, w), S, dtype=np.float64))

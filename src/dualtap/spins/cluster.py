@@ -25,7 +25,7 @@ from dualtap._namespace import is_foreign
 from dualtap.spins.blocks import F32, Add, Blocks, Rows
 from dualtap.spins.foreign import ForeignBlocks
 from dualtap.spins.packed import PackedSpins, joined
-from dualtap.spins.storage import Encoding, Reads, Spins, spread
+from dualtap.spins.storage import Encoding, Reads, Spins, weights_of
 
 T = TypeVar("T")
 
@@ -125,15 +125,15 @@ class ClusterSpins(Spins):
         back[order] = np.arange(len(order))
         gathered = joined(picked)
         gathered.reads = self.reads
-        return gathered.take(back)
+        return gathered.take(back).weighted(weights_of(self, samples))
 
     def some(self, n_samples: int) -> Spins:
         """Return at most that many samples, evenly spread: here if they are few, or there."""
         if self.n_samples <= n_samples:
             return self
-        chosen = spread(self.n_samples, n_samples)
+        chosen, weights = self.chosen(n_samples)
         if n_samples * self.n_spins <= _FEW_ENTRIES:
-            return self.take(chosen)
+            return self.take(chosen).weighted(weights)
         parts = self._split(chosen)
         chunks = self.submit(PackedSpins.take, parts)
         with told_if_lost(self.client):
@@ -141,9 +141,10 @@ class ClusterSpins(Spins):
                 self.client.gather([self.client.submit(_n_missing, c, pure=False) for c in chunks])
             )
         sizes = [len(part) for part in parts]
-        return ClusterSpins(
+        some = ClusterSpins(
             self.client, chunks, sizes, self.n_spins, self.encoding, missing, self.reads
         )
+        return some.weighted(weights)
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return chosen spins of all samples."""
@@ -184,8 +185,10 @@ class ClusterSpins(Spins):
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def split(self, array: Rows) -> list[Rows]:
+    def split(self, array: Rows | None) -> Sequence[Rows | None]:
         """Return the rows of an array that belong to each chunk."""
+        if array is None:
+            return [None] * len(self.chunks)
         return np.split(array, self.bounds[1:-1])
 
     def _split(self, samples: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -220,19 +223,19 @@ class ClusterBlocks(Blocks):
         """Return the blocks of at most that many samples, evenly spread over all."""
         if self.n_samples <= n_samples:
             return self
-        chosen = spread(self.n_samples, n_samples)
+        chosen = self.spins.chosen(n_samples)[0]
         return self._also_changed(blocks_of(self.spins.some(n_samples)), chosen)
 
-    def map(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
+    def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
         """Return ``function(S, *rows of arrays)`` of every block, one after the other."""
         return self._rows_of(lambda blocks, *cut: blocks.map(function, *cut), *arrays)
 
-    def sum(self, function: Callable[..., Any], *arrays: Rows, add: Add = iadd) -> Any:
+    def sum(self, function: Callable[..., Any], *arrays: Rows | None, add: Add = iadd) -> Any:
         """Return the sum of ``function(S, *rows of arrays)`` over the blocks."""
         return self._sum_of(lambda blocks, *cut: blocks.sum(function, *cut, add=add), arrays, add)
 
     def map_sum(
-        self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows, add: Add = iadd
+        self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows | None, add: Add = iadd
     ) -> tuple[Rows, Any]:
         """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
 
@@ -261,27 +264,31 @@ class ClusterBlocks(Blocks):
         result: F32 = self._sum_of(lambda blocks: blocks.gram_dot(V), (), iadd)
         return result
 
-    def _rows_of(self, function: Callable[..., Rows], *arrays: Rows) -> Rows:
+    def _rows_of(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
         run = self.spins.client.gather
         return np.concatenate(self.spins.surely(lambda: run(self._submit(function, arrays))))
 
-    def _sum_of(self, function: Callable[..., Any], arrays: tuple[Rows, ...], add: Add) -> Any:
+    def _sum_of(
+        self, function: Callable[..., Any], arrays: tuple[Rows | None, ...], add: Add
+    ) -> Any:
         return self.spins.surely(lambda: self._tree(self._submit(function, arrays), add).result())
 
-    def _submit(self, function: Callable[..., Any], arrays: tuple[Rows, ...]) -> list[Any]:
+    def _submit(self, function: Callable[..., Any], arrays: tuple[Rows | None, ...]) -> list[Any]:
         """Return futures of ``function(blocks, *rows of arrays)`` of every chunk."""
         self.spins.begin_pass()
         changes = [change.function for change in self._changes]
         widths = [len(change.arrays) for change in self._changes]
 
-        def work(chunk: PackedSpins, *cut: Rows) -> Any:
-            blocks, rest = Blocks(chunk, workers=_threads_to_spare()), list(cut)
+        def work(chunk: PackedSpins, weights: Any, *cut: Rows | None) -> Any:
+            blocks = Blocks(chunk.weighted(weights), workers=_threads_to_spare())
+            rest = list(cut)
             for change, width in zip(changes, widths, strict=True):
                 blocks, rest = blocks.changed(change, *rest[:width]), rest[width:]
             return function(blocks, *rest)
 
         belonging = [a for change in self._changes for a in change.arrays]
-        return self.spins.submit(work, *(self.spins.split(a) for a in [*belonging, *arrays]))
+        every = [self.spins.weights, *belonging, *arrays]
+        return self.spins.submit(work, *(self.spins.split(a) for a in every))
 
     def _tree(self, terms: list[Any], add: Add) -> Any:
         """Return the future of the sum of futures, added in their order."""

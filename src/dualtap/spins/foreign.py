@@ -37,12 +37,15 @@ class ForeignBlocks(Blocks):
         super().__init__(spins)
         self._there = self._moved(where)
         self._gram_there: Any = None
+        self._weights_there: Any = None
+        if self.weights is not None:
+            self._weights_there = like(self._there, self.weights[:, None])
 
     def place(self, array: F32) -> Any:
         """Return an array where products are made."""
         return like(self._there, array)
 
-    def changed(self, function: Callable[..., F32], *arrays: Rows) -> Blocks:
+    def changed(self, function: Callable[..., F32], *arrays: Rows | None) -> Blocks:
         """Return blocks whose samples are ``function(S, *rows of arrays)`` of these."""
         other = super().changed(function, *arrays)
         assert isinstance(other, ForeignBlocks)  # a copy of this
@@ -55,15 +58,20 @@ class ForeignBlocks(Blocks):
 
     def transposed_dot(self, X: Any) -> Any:
         """Return Xᵀ S, shape (X.shape[1], n_spins), in the namespace of X."""
-        return self._product(X, lambda x: x.T @ self._there)
+        w = self._weights_there
+        return self._product(X, lambda x: (x if w is None else x * w).T @ self._there)
 
     def gram_dot(self, V: Any) -> Any:
         """Return V SᵀS, shape (len(V), n_spins), in the namespace of V."""
         if self.gram is None:
-            return self._product(V, lambda v: (self._there @ v.T).T @ self._there)
+            return self._product(V, self._gram_product)
         if self._gram_there is None:
             self._gram_there = like(self._there, self.gram)
         return self._made_there(V, lambda v: v @ self._gram_there)
+
+    def _gram_product(self, v: Any) -> Any:
+        x = self._there @ v.T
+        return (x if self._weights_there is None else x * self._weights_there).T @ self._there
 
     def _product(self, factor: Any, function: Callable[[Any], Any]) -> Any:
         self.spins.begin_pass()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.spins.numbers import give_back
-from dualtap.spins.storage import CHUNK, Encoding, Reads, Spins, n_distinct
+from dualtap.spins.storage import CHUNK, Encoding, Reads, Spins, n_distinct, weights_of
 
 _SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int8) - 1
 _FLOAT_SIGNS = _SIGNS.astype(np.float32)
@@ -100,7 +100,9 @@ class PackedSpins(Spins):
     def take(self, samples: NDArray[np.int64]) -> PackedSpins:
         """Return chosen samples, packed."""
         observed = None if self._observed is None else self._observed[samples]
-        return PackedSpins(self._bits[samples], observed, self.n_spins, self.encoding, self.reads)
+        bits = self._bits[samples]
+        taken = PackedSpins(bits, observed, self.n_spins, self.encoding, self.reads)
+        return taken.weighted(weights_of(self, samples))
 
     def begin_pass(self) -> None:
         """Count a pass over all entries; what the last one read of a file leaves the memory."""
@@ -138,12 +140,16 @@ class PackedSpins(Spins):
             return 0
         return self.n_samples * self.n_spins - int(np.bitwise_count(self._observed).sum())
 
-    def _n_duplicates(self) -> int:
+    def row_bytes(self) -> NDArray[np.uint8]:
+        """Return bytes that differ between rows that do, shape (n_samples, n_bytes)."""
         planes = [plane for plane in (self._bits, self._observed) if plane is not None]
         if self.n_spins % 8:  # the padding says nothing
             whole = _all_ones(self.n_spins)
             planes = [plane & whole for plane in planes]
-        return self.n_samples - n_distinct(planes[0] if len(planes) == 1 else np.hstack(planes))
+        return planes[0] if len(planes) == 1 else np.hstack(planes)
+
+    def _n_duplicates(self) -> int:
+        return self.n_samples - n_distinct(self.row_bytes())
 
 
 def _looked_up(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +75,15 @@ class Spins(ABC):
         -1, +1, or 0 for a missing entry. Of packed spins it is made anew each time.
     reads : Reads
         Shared by samples taken from others.
+    weights : array of shape (n_samples,) or None
+        Number of samples that each row stands for; None if each is one.
     """
 
     encoding: Encoding
     n_samples: int
     n_spins: int
     reads: Reads
+    weights: NDArray[np.float64] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,6 +97,20 @@ class Spins(ABC):
 
     def __len__(self) -> int:
         return self.n_samples
+
+    @property
+    def total_weight(self) -> int | float:
+        """Number of samples M that the rows stand for."""
+        if self.weights is None:
+            return self.n_samples
+        total = float(self.weights.sum())
+        return int(total) if total.is_integer() else total
+
+    def weighted(self, weights: NDArray[np.float64] | None) -> Self:
+        """Return the same rows, each standing for so many samples."""
+        other = copy(self)
+        other.weights = weights
+        return other
 
     @property
     @abstractmethod
@@ -138,11 +156,23 @@ class Spins(ABC):
             return np.broadcast_to(self.n_spins, self.n_samples)
         return np.concatenate([np.count_nonzero(self.block(r), axis=1) for r in self.blocks()])
 
+    def chosen(self, n_samples: int) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """Return at most that many rows, evenly spread over the samples, and their weights.
+
+        A row of weight w stands for w samples next to each other; its new weight is how many of
+        these are chosen.
+        """
+        if self.weights is None or self.n_samples <= n_samples:
+            return spread(self.n_samples, n_samples), self.weights
+        rows, counts = np.unique(spread_by_weight(self.weights, n_samples), return_counts=True)
+        return rows, counts.astype(np.float64)
+
     def some(self, n_samples: int) -> Spins:
         """Return at most that many samples, evenly spread over all of them."""
         if self.n_samples <= n_samples:
             return self
-        return self.take(spread(self.n_samples, n_samples))
+        rows, weights = self.chosen(n_samples)
+        return self.take(rows).weighted(weights)
 
     @cached_property
     def summary(self) -> SpinSummary:
@@ -214,7 +244,8 @@ class DenseSpins(Spins):
 
     def take(self, samples: NDArray[np.int64]) -> DenseSpins:
         """Return chosen samples."""
-        return DenseSpins(self._values[samples], self.encoding, self.reads)
+        taken = DenseSpins(self._values[samples], self.encoding, self.reads)
+        return taken.weighted(weights_of(self, samples))
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return chosen spins of all samples."""
@@ -239,6 +270,28 @@ def spread(n: int, k: int) -> NDArray[np.int64]:
     array([0, 4, 8])
     """
     return np.linspace(0, n - 1, min(n, k)).astype(np.int64)
+
+
+def spread_by_weight(weights: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """Return at most k rows, evenly spread over the samples they stand for: some more than once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins.storage import spread_by_weight
+    >>> spread_by_weight(np.array([1.0, 6.0, 2.0]), 3)
+    array([1, 1, 2])
+    """
+    ends = np.cumsum(weights)
+    k = min(k, int(np.ceil(ends[-1])))
+    places = ends[-1] * (np.arange(k) + 0.5) / k
+    rows: NDArray[np.int64] = np.searchsorted(ends, places, side="right")
+    return np.minimum(rows, len(weights) - 1)
+
+
+def weights_of(spins: Spins, samples: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Return the weights of chosen rows."""
+    return None if spins.weights is None else spins.weights[samples]
 
 
 def n_distinct(rows: NDArray[Any]) -> int:

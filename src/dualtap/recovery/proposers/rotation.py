@@ -29,7 +29,7 @@ from dualtap.recovery.space import likely_ranks, linear_space, pattern_space
 from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.recovery.starts import MOST_ROTATED, far_apart
 from dualtap.recovery.weak_field import WeakFieldPosterior
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 
 _ROTATIONS = 6
 _SAME_ANSWER = 0.9
@@ -42,13 +42,14 @@ _NEW = 0.2  # share of a vector that others must leave unexplained
 def responds_linearly(whole: Spectrum, blocks: Blocks) -> bool:
     """Say whether signals explain so little of the variance that tanh θ is nearly θ."""
     excess = np.maximum(whole.values[: whole.n_signal] - whole.edge, 0)
-    return bool(excess.sum() < calibration.LINEAR * blocks.n_samples * blocks.n_spins)
+    return bool(excess.sum() < calibration.LINEAR * blocks.total_weight * blocks.n_spins)
 
 
 def share_direction(blocks: Blocks, whole: Spectrum) -> bool:
     """Say whether all samples lie on one side of the leading direction: their common mean."""
-    x = blocks.dot(whole.vectors[:1])
-    return bool(x.mean() ** 2 > 4 * x.var())
+    x = blocks.dot(whole.vectors[:1])[:, 0]
+    mean = np.average(x, weights=blocks.weights)
+    return bool(mean**2 > 4 * np.average(np.square(x - mean), weights=blocks.weights))
 
 
 def clustered(
@@ -59,7 +60,7 @@ def clustered(
     Looked for at samples far apart, each near a pattern of its own if samples cluster; if they
     do not, by one rotation.
     """
-    ranks, settled = likely_ranks(whole, blocks.n_samples, blocks.n_spins)
+    ranks, settled = likely_ranks(whole, blocks.total_weight, blocks.n_spins)
     for k in ranks if rank is None else [rank]:
         factors = linear_space(blocks, whole, k)
         u = row_basis(factors.V)
@@ -177,21 +178,31 @@ class Residual(NamedTuple):
 def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int = 1) -> Residual:
     """Return what a model leaves of the samples, and its directions above the noise."""
     t = np.tanh(fit.b).astype(np.float32)
-    least = min(calibration.FEWEST_EVENTS / blocks.n_samples, 1)
+    M = blocks.total_weight
+    least = min(calibration.FEWEST_EVENTS / M, 1)
     D = np.maximum(1 - np.square(t), least).astype(np.float32)
     if not len(fit.Z):
         around = blocks.minus(t) if t.any() else blocks
         return Residual(around, D, spectrum(around, rng, n_least, D if t.any() else None))
     response, Z = _response(fit), fit.Z
     residual = blocks.changed(lambda S: S - response(S))
-    D = residual.sum(lambda R: np.square(R).sum(axis=0)) / blocks.n_samples
+    D = _mean_squares(residual)
     D = np.maximum(D, least).astype(np.float32)
-    expected = blocks.sum(lambda S: (np.square(S) - np.square(response(S))).sum(axis=0))
+    expected = blocks.sum(
+        lambda S, w: weighted(np.square(S) - np.square(response(S)), w).sum(axis=0), blocks.weights
+    )
     # What a model that lacks a pattern expects of a spin is not what the spin does.
-    ratio = (D * blocks.n_samples / np.maximum(expected, least)).astype(np.float32)
+    ratio = (D * M / np.maximum(expected, least)).astype(np.float32)
     variance = blocks.changed(lambda S: ratio * (np.square(S) - np.square(response(S))))
     left = spectrum(balanced(residual, variance), rng, n_least, n_removed=len(Z))
     return Residual(residual, D, left)
+
+
+def _mean_squares(residual: Blocks) -> F32:
+    """Return the mean square of what is left of each spin, shape (n_spins,)."""
+    total = residual.sum(lambda R, w: weighted(np.square(R), w).sum(axis=0), residual.weights)
+    result: F32 = total / residual.total_weight
+    return result
 
 
 def _response(fit: Fit) -> Callable[[F32], F32]:
@@ -216,13 +227,12 @@ def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
     """
     response = _response(fit)
     residual = blocks.changed(lambda S: S - response(S))
-    D = residual.sum(lambda R: np.square(R).sum(axis=0)) / blocks.n_samples
-    D = np.maximum(D, calibration.FEWEST_EVENTS / blocks.n_samples)
+    D = np.maximum(_mean_squares(residual), calibration.FEWEST_EVENTS / blocks.total_weight)
     V = (whole.vectors / np.sqrt(D)).astype(np.float32)
     y = residual.dot(V)
-    largest = float(np.linalg.eigvalsh(y.T @ y)[-1])
+    largest = float(np.linalg.eigvalsh(weighted(y, blocks.weights).T @ y)[-1])
     k = len(fit.Z)
-    centre, width = noise_edge(max(blocks.n_samples - k, 1), max(blocks.n_spins - k, 1))
+    centre, width = noise_edge(max(blocks.total_weight - k, 1), max(blocks.n_spins - k, 1))
     return largest < centre + LEVEL * width
 
 
@@ -262,7 +272,7 @@ def looks_binary(Z: F32, u: F32) -> bool:
     return bool(np.median(ratio) > calibration.ONE_SIZE)
 
 
-def flattest(n_samples: int, n_spins: int) -> float:
+def flattest(n_samples: float, n_spins: int) -> float:
     """Return the squared singular value below which a direction varies less than noise does.
 
     Below the lower edge of the law of noise, (√M - √N)², by some widths of its fluctuations.
@@ -277,7 +287,7 @@ def has_flat(blocks: Blocks, whole: Spectrum) -> bool:
 
     The noise is what the leading directions leave.
     """
-    M, N, k = blocks.n_samples, blocks.n_spins, whole.n_signal
+    M, N, k = blocks.total_weight, blocks.n_spins, whole.n_signal
     if blocks.gram is None or M < 2 * N:
         return False
     noise = (whole.total - float(whole.values[:k].sum())) / (M * max(N - k, 1))
@@ -288,12 +298,12 @@ def has_flat(blocks: Blocks, whole: Spectrum) -> bool:
 def flat_directions(left: Residual) -> F32:
     """Return directions in which residuals vary less than noise does, orthonormal rows."""
     S, N = left.blocks, left.blocks.n_spins
-    if N > SMALL or S.n_samples < 2 * N:
+    if N > SMALL or S.total_weight < 2 * N:
         return np.empty((0, N), np.float32)
     scale = (1 / np.sqrt(left.variance)).astype(np.float32)
-    G = S.sum(lambda s: s.T @ s) * np.outer(scale, scale)
+    G = S.sum(lambda s, w: weighted(s, w).T @ s, S.weights) * np.outer(scale, scale)
     w, U = np.linalg.eigh(G)
-    low = w < flattest(S.n_samples, N)
+    low = w < flattest(S.total_weight, N)
     return np.ascontiguousarray(U.T[low][: N // calibration.DIMENSIONS]).astype(np.float32)
 
 

@@ -17,7 +17,7 @@ from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.objective import pattern_costs, sizes_of
-from dualtap.spins.blocks import F32
+from dualtap.spins.blocks import F32, weighted
 
 MOST_SPINS = 700
 """Spins beyond which no matrix of residual couplings is made."""
@@ -43,10 +43,10 @@ def residual_couplings(judge: Judge, state: State) -> ResidualCouplings:
     N, fit = judge.n_spins, state.fit
     G, C, V, A = (np.zeros((N, N)) for _ in range(4))
     mean = judge.mean.astype(np.float32)
-    for S, R, W in judge.residuals(fit.Z, fit.g, fit.b):
+    for S, R, W, weights in judge.residuals(fit.Z, fit.g, fit.b):
         G += R.T @ S
         centred = S - mean
-        C += centred.T @ centred
+        C += weighted(centred, weights).T @ centred
         A += W.T @ S
         V += W.T @ np.square(S)
     G, A, V = judge.weight * (G + G.T), judge.weight * A, judge.weight * V
@@ -54,7 +54,7 @@ def residual_couplings(judge: Judge, state: State) -> ResidualCouplings:
     w = fit.statistics.variance + 1e-3 * float(fit.statistics.variance.mean()) + 1e-9
     curvature = V - np.square(A) / w[:, None]
     curvature = np.maximum(curvature + curvature.T, 1e-6)
-    return ResidualCouplings(G, C / len(judge.rows), w, np.square(G) / (2 * curvature))
+    return ResidualCouplings(G, C / judge.n_judged, w, np.square(G) / (2 * curvature))
 
 
 def students(judge: Judge, state: State) -> F32:

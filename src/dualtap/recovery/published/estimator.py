@@ -187,7 +187,7 @@ class DualTAP(LearnedPatterns):
         """Recover one pattern per round."""
         base: Base
         if isinstance(spins, DenseSpins) and not is_foreign(where):
-            base = sample_couplings(spins.values)
+            base = sample_couplings(spins.values, spins.weights)
         else:
             base = GramCouplings(blocks_of(spins, where=where))
         self.fields_, self.means_ = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
@@ -196,7 +196,7 @@ class DualTAP(LearnedPatterns):
             self._recover(spins, base, float(self.beta), rng)
         else:
             self._recover_with_beta(spins, base, rng)
-        self._learn_assignments(nearest_patterns(spins, self.patterns_)[0])
+        self._learn_assignments(nearest_patterns(spins, self.patterns_)[0], spins.weights)
         self.reason_ = self._reason()
 
     def _reason(self) -> str:
@@ -229,7 +229,7 @@ class DualTAP(LearnedPatterns):
 
     def _recover(self, spins: Spins, base: Base, beta: float, rng: np.random.Generator) -> None:
         """Run the rounds and set what they teach."""
-        gamma = None if self.n_patterns is None else spins.n_samples / self.n_patterns
+        gamma = None if self.n_patterns is None else spins.total_weight / self.n_patterns
         n_students = self.n_students or max(25, -(-5 * (self.n_patterns or 0) // 4))
         students = Students(
             n_students, beta, self.start, self.scheme, self.damping, self.tol, self.max_iter
