@@ -60,6 +60,13 @@ def expected_failures(estimator):
     }
 
 
+def _to_spins(X):
+    """Return a threshold; of numbers between 0 and 1 one that repeated rows do not move."""
+    values = np.asarray(X, dtype=float)
+    between = values.size and np.nanmin(values) >= 0 and np.nanmax(values) <= 1
+    return BinarizeSpins(0.5 if between else "median").fit(X)
+
+
 @pytest.fixture
 def numbers_become_spins(monkeypatch):
     """Let estimators take numbers as a pipeline with BinarizeSpins does.
@@ -71,9 +78,11 @@ def numbers_become_spins(monkeypatch):
 
     def validated_spins(estimator, X, *, reset=False):
         if scipy.sparse.issparse(X):
-            return genuine(estimator, (X != 0).astype(np.int8), reset=reset)
+            if reset:
+                estimator._to_spins = _to_spins(X.toarray())
+            return genuine(estimator, (X > 0.5).astype(np.int8), reset=reset)
         try:
-            to_spins = BinarizeSpins().fit(X) if reset else estimator._to_spins
+            to_spins = _to_spins(X) if reset else estimator._to_spins
             kind = "pandas" if isinstance(X, pd.DataFrame) else "default"
             spins = to_spins.set_output(transform=kind).transform(X)
         except (AttributeError, TypeError, ValueError):
@@ -98,7 +107,7 @@ def _complaint(check, estimator):
     try:
         check(estimator)
     except (AssertionError, ValueError) as error:
-        return f"{error} {error.__cause__}"
+        return f"{error} {error.__cause__} {error.__context__}"
     return ""
 
 

@@ -82,7 +82,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] |
             "samples, 0 or more"
         )
     if not weights.any():
-        raise ValueError("sample_weight is 0 for all samples: none is left to fit")
+        raise ValueError("sample_weight is zero for all samples: none is left")
     return weights
 
 
