@@ -71,7 +71,7 @@ class Held:
 
     def __init__(self, S):
         self.S = S
-        self.n_samples, self.n_spins = S.shape
+        self.total_weight, self.n_spins = S.shape
 
     def gram_dot(self, V):
         return (self.S @ V.T).T @ self.S

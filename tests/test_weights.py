@@ -315,7 +315,7 @@ def same(one, other):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_whole_weights_are_repeated_rows(estimator):
-    X, w, _ = drawn(12, 80, gaps=0.1)
+    X, w, _ = drawn(10, 50, gaps=0.1)
     w[::3] = 0
     X = np.where(X == 0, np.nan, X)
     repeated = shuffle(np.repeat(X, w.astype(int), axis=0), random_state=0)
@@ -348,7 +348,7 @@ def test_samples_and_their_histogram_in_any_order():
 
 
 def test_weights_that_are_no_whole_numbers():
-    X, w, _ = drawn(12, 200)
+    X, w, _ = drawn(10, 80)
     twice = np.concatenate([X, X])
     halved = np.concatenate([0.3 * w, 0.7 * w])
     for estimator in (dt.HopfieldPatterns(random_state=0), NaiveMeanField()):
