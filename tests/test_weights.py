@@ -1,6 +1,10 @@
 """Sample weights: a row of weight w is w samples, in every sum and in every estimator."""
 
+import io
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +18,7 @@ from dualtap.baselines import (
     NaiveMeanField,
     PseudoLikelihood,
 )
+from dualtap.io import read_samples
 from dualtap.recovery.bits import FewBits, sweep
 from dualtap.recovery.factors import iterate, start_factors
 from dualtap.recovery.halves import halves_of
@@ -408,3 +413,74 @@ def test_too_little_weight_is_told():
     for estimator in (NaiveMeanField(), PseudoLikelihood()):
         with pytest.raises(ValueError, match=r"weights that add up to 0\.3 samples"):
             estimator.fit(X, sample_weight=[0.1, 0.1, 0.1])
+
+
+# Files
+
+CONFIGURATIONS = "a,b,c,d,count\n1,0,1,1,5\n0,1,0,0,3.5\n1,1,1,0,0\n0,0,0,1,2\n"
+COUNTS = [5, 3.5, 0, 2]
+
+
+def histogram(path):
+    """Write configurations and their numbers, in a format that the name says."""
+    frame = pd.read_csv(io.StringIO(CONFIGURATIONS))
+    if path.suffix == ".npz":
+        np.savez(path, X=frame.to_numpy()[:, :4], count=frame["count"].to_numpy())
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        path.write_text(CONFIGURATIONS)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_a_column_of_weights(tmp_path, suffix):
+    file = read_samples(histogram(tmp_path / f"data{suffix}"), weights="count")
+    np.testing.assert_array_equal(file.weights, COUNTS)
+    assert file.spins.shape == (4, 4)
+    assert not file.label_columns
+
+
+def test_a_row_of_weights(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("name,s1,s2,s3\na,1,0,1\nb,0,1,1\ncount,2,1,7\n")
+    file = read_samples(path, weights="count", transpose=True)
+    np.testing.assert_array_equal(file.weights, [2, 1, 7])
+    assert file.names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("x", "'x' at sample 1, not a number"), ("-1", "-1 at sample 1"), ("", "nan at sample 1")],
+)
+def test_weights_that_are_wrong_in_a_file(tmp_path, word, message):
+    path = tmp_path / "data.csv"
+    path.write_text(CONFIGURATIONS.replace("3.5", word))
+    with pytest.raises(ValueError, match=f"data.csv: weight 'count' is {message}"):
+        read_samples(path, weights="count")
+
+
+def test_an_array_alone_has_no_weights(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    with pytest.raises(ValueError, match="holds no labels or weights"):
+        read_samples(tmp_path / "X.npy", weights="count")
+
+
+def test_a_forgotten_column_of_weights_is_recognised(tmp_path):
+    with pytest.raises(ValueError, match="weights='count' takes it for numbers of samples"):
+        read_samples(histogram(tmp_path / "data.csv"))
+
+
+def test_the_command_fits_a_histogram(tmp_path, run):
+    data, model = histogram(tmp_path / "data.csv"), tmp_path / "model.npz"
+    found = json.loads(run("fit", data, "--weights", "count", "-o", model, "--json")[1])
+    file = read_samples(data, weights="count")
+    own = dt.HopfieldPatterns(random_state=0).fit(file.spins, sample_weight=file.weights)
+    np.testing.assert_array_equal(dt.load(model).patterns_, own.patterns_)
+    assert found["n_patterns"] == own.n_patterns_
+    shown = json.loads(run("show", model, "--data", data, "--weights", "count", "--json")[1])
+    assert shown["score"] == pytest.approx(own.score(file.spins, sample_weight=COUNTS))
+    np.testing.assert_allclose(shown["weights"], own.weights_)
+    code, _, error = run("fit", data, "--weights", "counts", "-o", "other.npz")
+    assert code == 2
+    assert "no column is named 'counts'; the nearest: 'count'" in error

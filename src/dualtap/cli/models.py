@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     epilog="Examples: dualtap fit data.npz -o model.npz · "
     "dualtap fit votes.csv --labels party -o model.npz · "
     "dualtap fit survey.csv --id respondent --drop age --true yes --false no -o model.npz · "
+    "dualtap fit configurations.csv --weights count -o model.npz · "
     "dualtap fit genotypes.parquet --transpose -o model.npz · "
     "dualtap fit data.npz --method dualtap --beta 2 --patterns 20 -o model.npz · "
     "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
@@ -169,7 +170,7 @@ def _fitted(request: Request, file: SampleFile, seed: int, *, watched: bool) -> 
         print(file.spins.summary, file=sys.stderr)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = request.fit(file.spins, file.teacher, seed, verbose=watched)
+        model = request.fit(file, seed, verbose=watched)
     for warning in caught:
         print(f"dualtap: warning: {warning.message}", file=sys.stderr)
     if file.names is not None:
@@ -200,7 +201,7 @@ def _outcome(
 
     result = describe(model)
     if file is not None and explained:
-        result |= explain(model, file.spins)
+        result |= explain(model, file.spins, file.weights)
     if file is not None:
         result |= agreement(model, file.spins, file.label_columns)
     if file is not None and file.teacher is not None:

@@ -40,6 +40,13 @@ _OPTIONS: dict[str, Any] = {
     "false": Annotated[
         str | None, typer.Option(help="What stands for -1 in a table: no, or 2.", metavar="WORD")
     ],
+    "weights": Annotated[
+        str | None,
+        typer.Option(
+            help="Column (or array) with the number of samples that a row stands for.",
+            metavar="NAME",
+        ),
+    ],
     "transpose": Annotated[
         bool, typer.Option("--transpose", help="Rows of the file are spins, columns are samples.")
     ],
@@ -63,6 +70,7 @@ class Reading:
     columns: str | None
     true: str | None
     false: str | None
+    weights: str | None
     transpose: bool
     zero_is_missing: bool
     allow_expansion: bool
@@ -84,6 +92,7 @@ class Reading:
                 columns=_listed(self.columns),
                 true=_listed(self.true),
                 false=_listed(self.false),
+                weights=self.weights,
             )
         except ValueError as error:
             raise ValueError(as_options(str(error))) from None

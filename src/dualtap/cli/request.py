@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dualtap.hopfield import HopfieldModel
+    from dualtap.io import SampleFile
     from dualtap.rbm import HopfieldRBM
     from dualtap.recovery import DualTAP, HopfieldPatterns
-    from dualtap.spins import Spins
 
 
 class Method(StrEnum):
@@ -98,25 +97,23 @@ class Request:
                 )
 
     def fit(
-        self, spins: Spins, teacher: HopfieldModel | None, seed: int, *, verbose: bool
+        self, file: SampleFile, seed: int, *, verbose: bool
     ) -> HopfieldPatterns | DualTAP | HopfieldRBM:
         """Return the fitted model; only an RBM looks at the teacher, to follow its error."""
         from dualtap.recovery import DualTAP, HopfieldPatterns
 
         if self.method in (Method.rbm, Method.rbm_paper):
-            return self._fit_rbm(spins, teacher, seed, verbose)
+            return self._fit_rbm(file, seed, verbose)
         options: dict[str, Any] = {"random_state": seed, "verbose": verbose}
         model: HopfieldPatterns | DualTAP
         if self.method is Method.patterns:
             model = HopfieldPatterns(self.patterns, **options)
         else:
             model = DualTAP(self.patterns, self.beta, n_students=self.students, **options)
-        model.fit(spins)
+        model.fit(file.spins, sample_weight=file.weights)
         return model
 
-    def _fit_rbm(
-        self, spins: Spins, teacher: HopfieldModel | None, seed: int, verbose: bool
-    ) -> HopfieldRBM:
+    def _fit_rbm(self, file: SampleFile, seed: int, verbose: bool) -> HopfieldRBM:
         from dualtap.rbm import HopfieldRBM
 
         given = {"n_hidden": self.hidden, "max_updates": self.updates, "beta": self.beta}
@@ -128,7 +125,13 @@ class Request:
         model = make(**(parameters | changes | {"verbose": verbose}))
         kept = self.checkpoint or self.resume
         try:
-            model.fit(spins, teacher=teacher, checkpoint=kept, resume_from=self.resume)
+            model.fit(
+                file.spins,
+                sample_weight=file.weights,
+                teacher=file.teacher,
+                checkpoint=kept,
+                resume_from=self.resume,
+            )
         except KeyboardInterrupt:
             done = model.n_updates_ if hasattr(model, "n_updates_") else 0
             hint = f"; go on with --resume {kept}" if kept is not None and kept.exists() else ""

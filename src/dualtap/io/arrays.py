@@ -48,7 +48,9 @@ def read_npy(request: Request) -> SampleFile:
     array([[ 1, -1]], dtype=int8)
     """
     if request.labels:
-        raise request.error("an .npy file holds no labels; store them beside X in an .npz")
+        raise request.error(
+            "an .npy file holds no labels or weights; store them beside X in an .npz"
+        )
     with open_regular(request.path) as file:
         with reading(request.path):
             header = npy_header(file, os.fstat(file.fileno()).st_size)

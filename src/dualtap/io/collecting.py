@@ -38,6 +38,8 @@ class SampleFile:
         Names of the samples.
     label_columns : dict of str to arrays of shape (n_samples,), text
         What is known about each sample, for evaluation, by name. Never used to fit.
+    weights : array of shape (n_samples,) or None
+        Number of samples that each row stands for, if a column was named for it.
     teacher : HopfieldModel or None
         The model that made the samples, in files of ``dualtap sample``. Never used to fit.
     notes : tuple of str
@@ -57,6 +59,7 @@ class SampleFile:
     label_columns: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
     teacher: HopfieldModel | None = None
     notes: tuple[str, ...] = ()
+    weights: NDArray[np.float64] | None = None
 
     @property
     def labels(self) -> NDArray[np.str_] | None:

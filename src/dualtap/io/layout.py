@@ -217,7 +217,8 @@ def misfit(request: Request, column: int, name: str | None, words: Sequence[str]
     elif text:
         holds, remedy = f"text such as {text[0][:40]!r}", set_aside
     elif len(wrong) >= _SEVERAL:
-        holds, remedy = f"numbers such as {sorted(wrong)[0][:40]!r}", set_aside
+        holds = f"numbers such as {sorted(wrong)[0][:40]!r}"
+        remedy = f"{set_aside}, weights={shown} takes it for numbers of samples"
     else:
         return None
     if name is None:

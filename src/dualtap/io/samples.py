@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import atomic_folder, atomic_write, known_suffix
+from dualtap._validation import checked_weights
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
 from dualtap.io.cells import read_h5ad
@@ -49,6 +51,7 @@ def read_samples(
     columns: Words = None,
     true: Words = None,
     false: Words = None,
+    weights: str | None = None,
 ) -> SampleFile:
     r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
 
@@ -89,6 +92,9 @@ def read_samples(
         What stands for +1 and for -1 in a table, as in ``true="yes", false="no"`` or
         ``true="1", false="2"``, in lower or upper case. Only these, and missing ones, are then
         allowed.
+    weights : str, optional
+        A column of a table (with ``transpose``, a row), or an array, with the number of samples
+        that each row stands for.
 
     Returns
     -------
@@ -113,7 +119,7 @@ def read_samples(
     suffix = known_suffix(path, READ_FORMATS)
     request = Request(
         path,
-        listed(labels),
+        listed(labels) + listed(weights),
         transpose,
         zero_is_missing,
         on_workers,
@@ -132,6 +138,12 @@ def read_samples(
             "workers read Zarr stores (.zarr), each its own chunks of samples as they are; write "
             "one with write_samples, or with `dualtap sample -o data.zarr`"
         )
+    file = _read(request, suffix)
+    return file if weights is None else _with_weights(request, file, weights)
+
+
+def _read(request: Request, suffix: str) -> SampleFile:
+    """Return what a file of some format holds."""
     if suffix == ".npz":
         return read_npz(request)
     if suffix == ".npy":
@@ -147,6 +159,29 @@ def read_samples(
     if suffix in (".parquet", ".arrow", ".feather"):
         return read_columns(request, parquet=suffix == ".parquet")
     return read_text(request, _delimiter(suffix))
+
+
+def _with_weights(request: Request, file: SampleFile, name: str) -> SampleFile:
+    """Return the contents of a file with one of its labels as weights."""
+    columns = dict(file.label_columns)
+    words = columns.pop(name).tolist()
+    try:
+        weights = checked_weights([float(word or "nan") for word in words], len(words))
+    except ValueError as error:
+        message = str(error)
+        if "sample_weight" not in message:
+            wrong = next(k for k, word in enumerate(words) if not _is_number(word))
+            message = f"sample_weight is {words[wrong][:40]!r} at sample {wrong}, not a number"
+        raise request.error(message.replace("sample_weight", f"weight {name!r}")) from None
+    return replace(file, label_columns=columns, weights=weights)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word or "nan")
+    except ValueError:
+        return False
+    return True
 
 
 def _delimiter(suffix: str) -> str:
