@@ -337,7 +337,7 @@ class LearnedPatterns(
         >>> teacher = dt.HopfieldModel.random(n_spins=500, n_patterns=2, beta=2.0, random_state=0)
         >>> X = teacher.sample(50, random_state=1)
         >>> print(dt.HopfieldPatterns(random_state=0).fit(X).summary())
-        2 patterns, β = 2: minimum description length; residuals are consistent with noise
+        2 patterns, β = 1.99: minimum description length; residuals are consistent with noise
         median overlap with the nearest pattern: ...
         samples per pattern: 25
         bits: mean |m| 1.000, 0 of 1000 uncertain (|m| < 0.8)
