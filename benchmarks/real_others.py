@@ -234,11 +234,11 @@ class Estimator(NamedTuple):
 
 
 def hopfield_rbm(X: Spins, seed: int) -> Peer:
-    """Fit our RBM with fields and otherwise default parameters."""
+    """Fit our RBM with default parameters."""
     from dualtap import HopfieldRBM
 
-    model = HopfieldRBM(fields=True, random_state=seed).fit(with_gaps(X))
-    return Peer(Estimator(model), size=model.n_hidden)
+    model = HopfieldRBM(random_state=seed).fit(with_gaps(X))
+    return Peer(Estimator(model), size=len(model.components_))
 
 
 def latent_classes(X: Spins, seed: int, n_classes: int | None = None) -> Peer:
