@@ -75,16 +75,16 @@ _SCALARS: dict[str, type] = {
 
 def _entries(prefix: str = "", *, optional: bool = False) -> dict[str, Entry]:
     """Return the schema of a state; sides other than N have the prefix."""
-    entries: dict[str, tuple[Any, ...]] = {
-        "weights": ("float32", (f"{prefix}hidden", "N")),
-        "fields": ("float32", ("N",)),
-        "velocity_weights": ("float32", (f"{prefix}hidden", "N")),
-        "velocity_fields": ("float32", ("N",)),
-        "chains": ("int8", (f"{prefix}chains", "N"), -1, 1, 1),
-        "generators": ("uint32", (f"{prefix}generators", 4, LANES)),
-        "imputing": ("uint32", (f"{prefix}batch", 4, LANES)),
+    entries = {
+        "weights": Entry("float32", (f"{prefix}hidden", "N")),
+        "fields": Entry("float32", ("N",)),
+        "velocity_weights": Entry("float32", (f"{prefix}hidden", "N")),
+        "velocity_fields": Entry("float32", ("N",)),
+        "chains": Entry("int8", (f"{prefix}chains", "N"), -1, 1, smallest=1),
+        "generators": Entry("uint32", (f"{prefix}generators", 4, LANES)),
+        "imputing": Entry("uint32", (f"{prefix}batch", 4, LANES)),
     }
-    return {prefix + k: replace(Entry(*entry), optional=optional) for k, entry in entries.items()}
+    return {prefix + name: replace(entry, optional=optional) for name, entry in entries.items()}
 
 
 _ARRAYS = {

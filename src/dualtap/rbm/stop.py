@@ -139,7 +139,8 @@ def advice(run: Run, *, early_stopping: bool) -> str:
         said.append(
             f"the pseudo-likelihood still rises after {run.update} updates: raise {run.stop_reason}"
         )
-    if run.best is not None and run.stop_reason and run.best.update == 0 and run.update:
+    ended = run.stop_reason not in ("", "callback")
+    if run.best is not None and ended and run.best.update == 0 and run.update:
         said.append(
             f"no state of {run.update} updates predicts held-out samples better than independent "
             "spins do: weights are zero and fields explain the means"
