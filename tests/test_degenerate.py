@@ -10,7 +10,7 @@ from dualtap.recovery.checks import check_learned
 from dualtap.spins import builder
 from dualtap.spins.parts import observed_part
 
-TEACHER = dt.HopfieldModel.random(60, 3, beta=2.0, random_state=0)
+TEACHER = dt.HopfieldModel.random(40, 2, beta=2.0, random_state=0)
 
 
 def with_gaps(X, n_rows, n_columns, seed=0):
@@ -23,17 +23,15 @@ def with_gaps(X, n_rows, n_columns, seed=0):
     return wide, rows, columns
 
 
-@pytest.mark.parametrize(
-    ("packed", "n_rows", "n_columns"), [(False, 20, 0), (False, 0, 12), (True, 20, 12)]
-)
+@pytest.mark.parametrize(("packed", "n_rows", "n_columns"), [(False, 20, 12), (True, 20, 12)])
 def test_empty_rows_and_columns_change_nothing(monkeypatch, packed, n_rows, n_columns):
     if packed:
         monkeypatch.setattr(builder, "DENSE", 0)
-    X = TEACHER.sample(40, random_state=1)
+    X = TEACHER.sample(30, random_state=1)
     wide, rows, columns = with_gaps(X, n_rows, n_columns)
     model = dt.HopfieldPatterns(random_state=0).fit(X)
     other = dt.HopfieldPatterns(random_state=0).fit(wide)
-    assert other.patterns_.shape == (model.n_patterns_, 60 + n_columns)
+    assert other.patterns_.shape == (model.n_patterns_, 40 + n_columns)
     np.testing.assert_array_equal(other.patterns_[:, columns], model.patterns_)
     np.testing.assert_array_equal(other.magnetizations_[:, columns], model.magnetizations_)
     np.testing.assert_allclose(
@@ -71,7 +69,7 @@ DEGENERATE = {
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("n_patterns", [None, 8])
+@pytest.mark.parametrize("n_patterns", [None, 3])
 def test_degenerate_data_have_a_model(tmp_path, name, n_patterns):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

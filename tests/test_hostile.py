@@ -112,7 +112,7 @@ def test_texts_of_variable_length_are_read(tmp_path):
     assert read_samples(tmp_path / "d.h5").names == tuple(names)
 
 
-@pytest.mark.parametrize("size", [2**64 - 16, 2**64 - 1, 2**40])
+@pytest.mark.parametrize("size", [2**64 - 16, 2**40])
 def test_damaged_heaps_of_texts(run, tmp_path, size, monkeypatch):
     """The first of these sizes made the HDF5 library loop for ever."""
     monkeypatch.setattr("dualtap.io.h5_texts._SECONDS", 2)

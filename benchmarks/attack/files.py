@@ -6,11 +6,13 @@ is the finding, and another child goes on.
 
 from __future__ import annotations
 
+import gzip
 import multiprocessing
 import resource
 import shutil
 import time
 import warnings
+import zipfile
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -60,9 +62,31 @@ def mutated(source: Path, target: Path, seed: int) -> None:
     if source.is_dir():
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target)
-        inside = sorted(path for path in target.rglob("*") if path.is_file())
-        source = target = inside[int(rng.integers(len(inside)))]
-    data = bytearray(source.read_bytes())
+        parts = sorted(path for path in target.rglob("*") if path.is_file())
+        source = target = parts[int(rng.integers(len(parts)))]
+    data = source.read_bytes()
+    inside = rng.random() < 0.7  # beneath the checksums, which few changes pass
+    if inside and source.suffix == ".gz":
+        target.write_bytes(gzip.compress(_changed(gzip.decompress(data), rng)))
+    elif inside and source.suffix == ".npz":
+        _change_member(source, target, rng)
+    else:
+        target.write_bytes(_changed(data, rng))
+
+
+def _change_member(source: Path, target: Path, rng: np.random.Generator) -> None:
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    chosen = list(members)[int(rng.integers(len(members)))]
+    members[chosen] = _changed(members[chosen], rng)
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def _changed(original: bytes, rng: np.random.Generator) -> bytes:
+    """Return bytes with a few changes at random."""
+    data = bytearray(original)
     for _ in range(int(rng.integers(1, 5))):
         at, length = int(rng.integers(max(len(data), 1))), int(rng.integers(1, 9))
         piece = rng.bytes(length) if rng.random() < 0.6 else bytes([rng.choice([0, 255])]) * length
@@ -75,7 +99,7 @@ def mutated(source: Path, target: Path, seed: int) -> None:
             data[at:at] = piece
         else:
             data[at:at] = data[at : at + 64]
-    target.write_bytes(data)
+    return bytes(data)
 
 
 def _reader(connection: Connection) -> None:
@@ -85,7 +109,10 @@ def _reader(connection: Connection) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                load(name) if suffix.count(".") == 2 and "gz" not in suffix else read_samples(name)
+                if suffix in (".model.npz", ".rbm.npz"):
+                    load(name)
+                else:
+                    read_samples(name, labels=None if suffix == ".npy" else "label")
             outcome = "read"
         except ValueError as error:
             told = str(error)
