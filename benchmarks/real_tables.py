@@ -44,9 +44,9 @@ pairwise Ising model with fields, L2-regularised maximum pseudo-likelihood, λ o
 be symmetric. StepMix: latent classes, their number by BIC. k-means: means of the nearest cluster.
 BernoulliRBM: scikit-learn's. logisticpca: components by its own cross-validation. Neighbours:
 scikit-learn's KNNImputer. HopfieldRBM: default parameters. Sizes and λ are chosen inside the
-training part. k-means, BernoulliRBM and logisticpca see gaps of the training part filled with
-means. Seconds are medians of one fit, choice of the size included, on one thread, two
-fits side by side; MB is the most memory that a fit took beyond the data and the libraries."""
+training part. k-means, BernoulliRBM and logisticpca see gaps of the training part filled by column
+means. Seconds are medians of one fit, choice of the size included, on one thread, two fits side by
+side; MB is the most memory that a fit took beyond the data and the libraries."""
 
 
 @dataclass(frozen=True)
