@@ -223,8 +223,8 @@ class LearnedRBM(
         """
         run, parameters, names = read_run(Path(path))
         stored = parameters.pop("hidden", "gaussian")
-        prior = prior_from_file(stored) if hidden is None else hidden
         try:
+            prior = prior_from_file(stored) if hidden is None else hidden
             rbm = cls(**parameters, hidden=prior)
             rbm._validate_params()
         except (TypeError, ValueError) as error:
