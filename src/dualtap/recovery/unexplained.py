@@ -21,8 +21,9 @@ from dualtap.spins.blocks import F32
 LARGEST_SHARE = 0.05
 """Share of the gain of the patterns that pairs may gain beside them.
 
-Hopfield teachers whose patterns were recovered leave less than 0.002, ten real data sets less than
-0.02, sparse graphs of N = 60 spins with M = 3000 samples 0.1 and more.
+Set by looking at these: Hopfield teachers whose patterns were recovered leave up to 0.001, five
+real data sets up to 0.02, sparse graphs (N = 60, M = 3000) 0.1 and more, unless there are more
+patterns than spins: these absorb nearly all, and their number gives them away.
 """
 _MOST_SPINS = 1024
 _FEWEST_ROWS = 2  # per spin, below which couplings of single pairs are noise
