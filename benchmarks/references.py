@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.published.starts import random_students
+from dualtap.published.starts import random_students
 
 FloatArray = NDArray[np.floating[Any]]
 

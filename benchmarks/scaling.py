@@ -22,7 +22,7 @@ from dualtap import HopfieldPatterns
 from dualtap.couplings import GramCouplings, HebbianCouplings
 from dualtap.io import write_samples
 from dualtap.metrics import match
-from dualtap.recovery.published.starts import random_students
+from dualtap.published.starts import random_students
 from dualtap.schemes import TAP
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.packed import PackedSpins

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from dualtap.recovery.bits import LARGEST_COEFFICIENT, FewBits, sweep
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace.bits import LARGEST_COEFFICIENT, FewBits, sweep
 
 ONE, MINUS = np.float32(1), np.float32(-1)
 
@@ -185,14 +185,14 @@ def test_samples_that_are_all_missing_change_nothing(n_samples, n_empty):
 def test_sites_in_chunks_are_the_sites_together(monkeypatch):
     S, V, X, b = problem(100, 30, 3, 1, missing=0.2, size=0.3)
     found = [sweep(blocks_of(S), V, X, b, n_bits=3, rng=np.random.default_rng(0))]
-    monkeypatch.setattr("dualtap.recovery.bits._ENTRIES", 128 * 7)
+    monkeypatch.setattr("dualtap.subspace.bits._ENTRIES", 128 * 7)
     found.append(sweep(blocks_of(S), V, X, b, n_bits=3, rng=np.random.default_rng(0)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-5)
 
 
 def test_a_sweep_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr("dualtap.recovery.bits._WORTH_THREADS", 0)
+    monkeypatch.setattr("dualtap.subspace.bits._WORTH_THREADS", 0)
     S, V, X, b = problem(600, 1000, 4, missing=0.2, size=0.1)
     found = []
     for n in (1, 2):

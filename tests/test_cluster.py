@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import dualtap as dt
 from dualtap.io import zarr_store
-from dualtap.recovery.noise import balanced
 from dualtap.spins import PackedSpins, as_spins, cluster, dask_arrays
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.cluster import ClusterSpins, blocks_of
+from dualtap.subspace.noise import balanced
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning")
 
@@ -227,7 +227,7 @@ def test_fit_finds_the_same_in_other_phases(client, beta, n_patterns, n_samples)
 @pytest.mark.parametrize(("beta", "n_patterns"), [(0.8, 2), (2.0, 4)])
 def test_fits_of_more_samples_than_spins_are_the_fits(client, beta, n_patterns, monkeypatch):
     """The Gram matrix of the sites: bits counted here, or sums of products made there."""
-    monkeypatch.setattr("dualtap.recovery.singular._WORTH_COUNTING", 0)
+    monkeypatch.setattr("dualtap.subspace.singular._WORTH_COUNTING", 0)
     teacher = dt.HopfieldModel.random(200, n_patterns, beta=beta, random_state=0)
     X = teacher.sample(1500, random_state=1)
     here = dt.HopfieldPatterns(random_state=0).fit(X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualtap as dt
-from dualtap.recovery.checks import check_learned
+from dualtap.fitted.checks import check_learned
 from dualtap.spins import builder
 from dualtap.spins.parts import observed_part
 

@@ -12,9 +12,9 @@ import dualtap as dt
 from dualtap import edges as edges_module
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.edges import low_rank_rows, pattern_intervals, strongest_pairs
+from dualtap.fitted.training import strength_covariance
 from dualtap.rbm.effective import even_series, two_body_factors
 from dualtap.rbm.priors import PRIORS
-from dualtap.recovery.training import strength_covariance
 
 STATES = np.array(list(itertools.product([-1, 1], repeat=6)))
 NAMES = [f"gene {k}" for k in range(40)]

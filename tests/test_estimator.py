@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from dualtap import DualTAP, HopfieldModel, HopfieldPatterns, as_spins, metrics
-from dualtap.recovery import Assignment
+from dualtap.fitted.nearest import Assignment
 from dualtap.recovery.refit import fit_beta
 from dualtap.theory import paramagnetic_limit
 

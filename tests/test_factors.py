@@ -5,9 +5,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery.factors import iterate, start_factors
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace.factors import iterate, start_factors
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import dualtap as dt
 from dualtap.baselines import PseudoLikelihood
 from dualtap.edges import ModelMismatchWarning
-from dualtap.recovery.meaning import CHANCE, FEWEST, profiles
-from dualtap.recovery.unexplained import LARGEST_SHARE, pair_gain
+from dualtap.fitted.meaning import CHANCE, FEWEST, profiles
+from dualtap.fitted.unexplained import LARGEST_SHARE, pair_gain
 
 
 def by_hand(S, zeta):

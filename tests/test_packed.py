@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import dualtap as dt
-from dualtap.recovery.noise import balanced
-from dualtap.recovery.singular import leading
-from dualtap.recovery.spectrum import spectrum
 from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, builder, numbers
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace.noise import balanced
+from dualtap.subspace.singular import leading
+from dualtap.subspace.spectrum import spectrum
 
 SIGNS = arrays(
     np.int8,

@@ -11,13 +11,13 @@ import dualtap as dt
 from dualtap._kernels import overlaps
 from dualtap._summary import describe
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, GramCouplings, HebbianCouplings
-from dualtap.recovery import singular
-from dualtap.recovery import spectrum as spectra
-from dualtap.recovery.noise import count_signals, deviates
-from dualtap.recovery.published.starts import eigenpair_in_passes, spectral_student
-from dualtap.recovery.spectrum import spectrum
+from dualtap.published.starts import eigenpair_in_passes, spectral_student
 from dualtap.spins import DenseSpins, PackedSpins, as_spins, blocks, builder
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace import singular
+from dualtap.subspace import spectrum as spectra
+from dualtap.subspace.noise import count_signals, deviates
+from dualtap.subspace.spectrum import spectrum
 
 N, P, M = 403, 5, 90
 
@@ -124,7 +124,7 @@ def test_passes_over_samples_that_are_held_are_counted(name, change, X, spy, mon
         unseen += not S.plain
         return gram_of(S)
 
-    monkeypatch.setattr("dualtap.recovery.spectrum.gram_of", counted)
+    monkeypatch.setattr("dualtap.subspace.spectrum.gram_of", counted)
     model = ESTIMATORS[name]().fit(change(X))
     assert model.n_passes_ == 1 + unseen + spy.entries / X.size > 4
 
@@ -175,7 +175,7 @@ def test_passes_do_not_depend_on_how_the_gram_matrix_is_made(monkeypatch):
     X = dt.HopfieldModel.random(400, 3, beta=2.0, random_state=0).sample(100, random_state=1)
     passes = []
     for worth in (0, 2**60):
-        monkeypatch.setattr("dualtap.recovery.singular._WORTH_COUNTING", worth)
+        monkeypatch.setattr("dualtap.subspace.singular._WORTH_COUNTING", worth)
         passes.append(dt.HopfieldPatterns(random_state=0).fit(X).n_passes_)
     assert passes[0] == passes[1]
 
@@ -314,7 +314,7 @@ def test_packed_samples_are_never_unpacked_whole(name, change, packed, monkeypat
     monkeypatch.setattr(blocks, "_ENTRIES", 1)
     for entries in ("JUDGED_ENTRIES", "REFINED_ENTRIES"):
         monkeypatch.setattr(f"dualtap.recovery.calibration.{entries}", 1)  # 256 samples
-    monkeypatch.setattr("dualtap.recovery.posterior._SMALL", 1)
+    monkeypatch.setattr("dualtap.subspace.posterior._SMALL", 1)
     monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 100)
     spins = as_spins(change(X))
     spins.n_observed  # noqa: B018 (once, in pieces of another size)

@@ -7,14 +7,14 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import calibration
-from dualtap.recovery import posterior, weak_field
-from dualtap.recovery.bits import sweep
-from dualtap.recovery.posterior import coefficients, strong_field_posterior
 from dualtap.recovery.reasons import reason, threshold_beta
-from dualtap.recovery.weak_field import WeakFieldPosterior, _draw_sites
 from dualtap.schemes.rank_tap import SitePosterior
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace import posterior, weak_field
+from dualtap.subspace.bits import sweep
+from dualtap.subspace.posterior import coefficients, strong_field_posterior
+from dualtap.subspace.weak_field import WeakFieldPosterior, _draw_sites
 from dualtap.theory import paramagnetic_limit
 
 

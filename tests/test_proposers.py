@@ -21,10 +21,10 @@ from dualtap.recovery.proposers.rotation import (
 )
 from dualtap.recovery.proposers.students import residual_couplings, students
 from dualtap.recovery.refit import Parameters, refit
-from dualtap.recovery.rotate import row_basis
-from dualtap.recovery.spectrum import spectrum
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace.rotate import row_basis
+from dualtap.subspace.spectrum import spectrum
 
 
 def support_by_loops(G, C, w, y, sign, costs):

@@ -13,16 +13,17 @@ from dualtap._random import as_generator
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, pseudo_likelihood
-from dualtap.recovery import DualTAP, calibration
-from dualtap.recovery.published.deflate import (
+from dualtap.published import DualTAP
+from dualtap.published.deflate import (
     PARALLEL,
     SEQUENTIAL,
     Students,
     deflate,
     rayleigh,
 )
-from dualtap.recovery.published.starts import random_students, spectral_student
-from dualtap.recovery.published.stopping import kink
+from dualtap.published.starts import random_students, spectral_student
+from dualtap.published.stopping import kink
+from dualtap.recovery import calibration
 from dualtap.recovery.refit import fit_beta
 from dualtap.schemes import AMP, TAP, OpperWinther, SequentialAMP, SequentialTAP
 from dualtap.solve import Solution, StopReason, solve

@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import dualtap as dt
 from dualtap import metrics
-from dualtap.recovery.meaning import profiles
+from dualtap.fitted.meaning import profiles
 from dualtap.report import write_report
 from dualtap.report.charts import charts
 from dualtap.report.contents import contents

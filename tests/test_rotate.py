@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dualtap.metrics import match
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.patterns import n_above_gap, patterns_from_weights
-from dualtap.recovery.rotate import (
+from dualtap.subspace.rotate import (
     are_products,
     depth,
     independent,

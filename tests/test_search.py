@@ -8,9 +8,11 @@ from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match
-from dualtap.recovery import starts
-from dualtap.recovery.factors import start_factors
-from dualtap.recovery.rotate import (
+from dualtap.spins import as_spins
+from dualtap.spins.blocks import Blocks
+from dualtap.subspace import starts
+from dualtap.subspace.factors import start_factors
+from dualtap.subspace.rotate import (
     depth,
     independent,
     polish,
@@ -18,10 +20,8 @@ from dualtap.recovery.rotate import (
     spurious_depth,
     unmixed,
 )
-from dualtap.recovery.search import all_at_once, search
-from dualtap.recovery.starts import far_apart
-from dualtap.spins import as_spins
-from dualtap.spins.blocks import Blocks
+from dualtap.subspace.search import all_at_once, search
+from dualtap.subspace.starts import far_apart
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -23,8 +23,8 @@ from dualtap.baselines import (
     NaiveMeanField,
     PseudoLikelihood,
 )
+from dualtap.fitted.learned import LearnedPatterns
 from dualtap.preprocessing import BinarizeSpins
-from dualtap.recovery.learned import LearnedPatterns
 
 GIVEN = dt.HopfieldPatterns(2, random_state=0)
 BLIND = dt.HopfieldPatterns(random_state=0)

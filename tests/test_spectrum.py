@@ -9,19 +9,19 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery import singular, space, spectrum
-from dualtap.recovery.factors import iterate, start_factors
-from dualtap.recovery.noise import LEVEL, balanced, count_signals, deviates, noise_edge
-from dualtap.recovery.space import (
+from dualtap.spins import PackedSpins, as_spins, builder
+from dualtap.spins.blocks import Blocks
+from dualtap.subspace import singular, space, spectrum
+from dualtap.subspace.factors import iterate, start_factors
+from dualtap.subspace.noise import LEVEL, balanced, count_signals, deviates, noise_edge
+from dualtap.subspace.space import (
     _fitted,
     likely_ranks,
     linear_space,
     n_missing,
     pattern_space,
 )
-from dualtap.recovery.spectrum import Spectrum, n_signals
-from dualtap.spins import PackedSpins, as_spins, builder
-from dualtap.spins.blocks import Blocks
+from dualtap.subspace.spectrum import Spectrum, n_signals
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,7 +8,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from dualtap import DualTAP, HopfieldModel
 from dualtap._threads import n_threads, parallel_map
-from dualtap.recovery.published.deflate import GROUP
+from dualtap.published.deflate import GROUP
 
 
 def _blas_threads():

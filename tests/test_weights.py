@@ -18,26 +18,26 @@ from dualtap.baselines import (
     NaiveMeanField,
     PseudoLikelihood,
 )
+from dualtap.fitted.nearest import nearest_patterns
+from dualtap.fitted.training import spread_rows
 from dualtap.io import read_samples
-from dualtap.recovery.bits import FewBits, sweep
-from dualtap.recovery.factors import iterate, start_factors
 from dualtap.recovery.halves import halves_of
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed, null, of_sites
-from dualtap.recovery.nearest import nearest_patterns
-from dualtap.recovery.noise import balanced
 from dualtap.recovery.proposers.rotation import flat_directions, residual_of
 from dualtap.recovery.proposers.students import residual_couplings
 from dualtap.recovery.refit import Parameters, refit
-from dualtap.recovery.spectrum import spectrum
-from dualtap.recovery.training import spread_rows
-from dualtap.recovery.weak_field import WeakFieldPosterior
 from dualtap.spins import DenseSpins, SpinsBuilder, as_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.distinct import distinct
 from dualtap.spins.foreign import ForeignBlocks
 from dualtap.spins.storage import Reads
 from dualtap.spins.weights import divided, with_weights
+from dualtap.subspace.bits import FewBits, sweep
+from dualtap.subspace.factors import iterate, start_factors
+from dualtap.subspace.noise import balanced
+from dualtap.subspace.spectrum import spectrum
+from dualtap.subspace.weak_field import WeakFieldPosterior
 
 CLOSE = {"rtol": 2e-4, "atol": 2e-4}  # of sums in single precision, in another order
 

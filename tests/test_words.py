@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualtap._kernels.overlaps import overlaps_of_bits, products_of_bits
-from dualtap.recovery import overlaps, singular
-from dualtap.recovery.overlaps import overlaps_of, products_with
 from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.cluster import ClusterSpins
 from dualtap.spins.words import padded_words, words_of
+from dualtap.subspace import overlaps, singular
+from dualtap.subspace.overlaps import overlaps_of, products_with
 
 # One word and several of them, whole ones and not.
 sides = st.sampled_from([1, 2, 7, 8, 9, 63, 64, 65, 71, 128, 130])

@@ -1,6 +1,6 @@
 """Fits of random and degenerate matrices: each returns a sound model, or says what is wrong.
 
-What a sound model is, :mod:`dualtap.recovery.checks` decides, within ``fit``.
+What a sound model is, :mod:`dualtap.fitted.checks` decides, within ``fit``.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from dualtap.comparison import compare
     from dualtap.hopfield import HopfieldModel
     from dualtap.io import load, save
+    from dualtap.published import DualTAP
     from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import DualTAP, HopfieldPatterns, PatternImputer
+    from dualtap.recovery import HopfieldPatterns, PatternImputer
     from dualtap.resampling import stability
     from dualtap.spins import as_spins
 
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DualTAP": "recovery",
+    "DualTAP": "published",
     "HopfieldModel": "hopfield",
     "HopfieldPatterns": "recovery",
     "HopfieldRBM": "rbm",

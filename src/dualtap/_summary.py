@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.fitted.summary import UNCERTAIN
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
+from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, HopfieldPatterns
-from dualtap.recovery.learned import LearnedPatterns
-from dualtap.recovery.summary import UNCERTAIN
+from dualtap.recovery import HopfieldPatterns
 from dualtap.spins import Spins
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM

@@ -31,10 +31,10 @@ from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
 from dualtap._validation import validated_spins
 from dualtap.edges import FloatArray
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.fitted.training import spread_rows, strength_covariance
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.learned import LearnedPatterns
 from dualtap.recovery.refit import Parameters, refit
-from dualtap.recovery.training import spread_rows, strength_covariance
 from dualtap.resampling import finished, matched
 from dualtap.spins import DenseSpins
 

@@ -26,7 +26,7 @@ from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import validated_spins
 from dualtap.edges import Edges, FloatArray, IntArray, low_rank_rows, strongest_pairs
-from dualtap.recovery.learned import LearnedPatterns
+from dualtap.fitted.learned import LearnedPatterns
 from dualtap.spins import Spins
 
 __all__ = ["Stability", "stability"]

@@ -40,8 +40,9 @@ from dualtap.cli.resampling import resampled
 
 if TYPE_CHECKING:
     from dualtap.io import SampleFile
+    from dualtap.published import DualTAP
     from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import DualTAP, HopfieldPatterns
+    from dualtap.recovery import HopfieldPatterns
     from dualtap.resampling import Stability
 
     Model = HopfieldPatterns | DualTAP | HopfieldRBM

@@ -12,8 +12,9 @@ import typer
 
 if TYPE_CHECKING:
     from dualtap.io import SampleFile
+    from dualtap.published import DualTAP
     from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import DualTAP, HopfieldPatterns
+    from dualtap.recovery import HopfieldPatterns
 
 
 class Method(StrEnum):
@@ -100,7 +101,8 @@ class Request:
         self, file: SampleFile, seed: int, *, verbose: bool
     ) -> HopfieldPatterns | DualTAP | HopfieldRBM:
         """Return the fitted model; only an RBM looks at the teacher, to follow its error."""
-        from dualtap.recovery import DualTAP, HopfieldPatterns
+        from dualtap.published import DualTAP
+        from dualtap.recovery import HopfieldPatterns
 
         if self.method in (Method.rbm, Method.rbm_paper):
             return self._fit_rbm(file, seed, verbose)

@@ -31,7 +31,7 @@ from dualtap.experiments.judging import (
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, n_recovered, overlaps
-from dualtap.recovery import DualTAP
+from dualtap.published import DualTAP
 from dualtap.schemes import AMP, TAP, Scheme
 from dualtap.solve import solve
 

@@ -28,7 +28,7 @@ from dualtap.experiments.judging import (
 )
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
-from dualtap.recovery.published.starts import spectral_student
+from dualtap.published.starts import spectral_student
 from dualtap.schemes import TAP
 from dualtap.solve import solve
 from dualtap.theory import student_limit, student_threshold

@@ -30,7 +30,7 @@ from dualtap.experiments.judging import (
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import overlaps
-from dualtap.recovery import DualTAP
+from dualtap.published import DualTAP
 from dualtap.theory import paramagnetic_limit
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dualtap.experiments.experiment import Experiment, Outcome, Parameters, Resu
 from dualtap.experiments.judging import Evidence, claims_of, judge, mean, proportion
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match
-from dualtap.recovery import DualTAP
+from dualtap.published import DualTAP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

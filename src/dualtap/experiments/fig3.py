@@ -31,8 +31,8 @@ from dualtap.experiments.judging import (
 )
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match
-from dualtap.recovery import DualTAP
-from dualtap.recovery.published.stopping import kink
+from dualtap.published import DualTAP
+from dualtap.published.stopping import kink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

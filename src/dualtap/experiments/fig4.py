@@ -28,8 +28,8 @@ from dualtap.experiments.rules.rule import Estimate
 from dualtap.experiments.transitions import Phase, transitions
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match, overlaps
-from dualtap.recovery import DualTAP
-from dualtap.recovery.published.stopping import kink
+from dualtap.published import DualTAP
+from dualtap.published.stopping import kink
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

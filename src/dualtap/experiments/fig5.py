@@ -24,11 +24,11 @@ from dualtap.experiments.judging import (
 )
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error
+from dualtap.published import DualTAP
 from dualtap.rbm.estimator import HopfieldRBM
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import is_flat
 from dualtap.rbm.priors import PRIORS
-from dualtap.recovery import DualTAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

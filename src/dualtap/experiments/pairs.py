@@ -29,7 +29,7 @@ from dualtap.experiments.judging import (
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error
-from dualtap.recovery import DualTAP
+from dualtap.published import DualTAP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

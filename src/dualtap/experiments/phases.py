@@ -23,7 +23,8 @@ from dualtap.experiments.fig1 import critical_samples
 from dualtap.experiments.judging import Evidence, claims_of, judge, proportion
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
-from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.published import DualTAP
+from dualtap.recovery import HopfieldPatterns
 from dualtap.theory import paramagnetic_limit
 
 if TYPE_CHECKING:

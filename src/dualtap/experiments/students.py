@@ -21,7 +21,7 @@ from dualtap.experiments.judging import (
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import overlaps
-from dualtap.recovery import DualTAP
+from dualtap.published import DualTAP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

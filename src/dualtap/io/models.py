@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from dualtap._files import atomic_write, known_suffix, stored_parameters
 from dualtap._npy import read_arrays
 from dualtap._schema import Entry, checked_arrays, parsed, parsed_fields, with_fields
+from dualtap.fitted.checks import LEARNED, OF_TRAINING, ROUNDED, learned_arrays
+from dualtap.fitted.meaning import Profiles
 from dualtap.io.old_models import upgraded
+from dualtap.published import DualTAP, History
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, History, HopfieldPatterns
-from dualtap.recovery.checks import LEARNED, OF_TRAINING, ROUNDED, learned_arrays
-from dualtap.recovery.meaning import Profiles
+from dualtap.recovery import HopfieldPatterns
 from dualtap.spins.storage import ENCODINGS, Encoding
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM

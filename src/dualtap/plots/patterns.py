@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._validation import image_shape
+from dualtap.fitted.learned import LearnedPatterns
 from dualtap.plots._axes import axes_or_new, count_patterns
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery.learned import LearnedPatterns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

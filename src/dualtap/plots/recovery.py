@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
 from dualtap.plots._axes import axes_or_new, count_patterns
-from dualtap.recovery import DualTAP, HopfieldPatterns
+from dualtap.published import DualTAP
+from dualtap.recovery import HopfieldPatterns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

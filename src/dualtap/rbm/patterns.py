@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.priors import FloatArray
-from dualtap.recovery.rotate import rotate_to_patterns
+from dualtap.subspace.rotate import rotate_to_patterns
 
 _LEAST_GAP = 2.0
 

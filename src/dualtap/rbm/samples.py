@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
-from dualtap.recovery.published.starts import leading_eigenpair
+from dualtap.published.starts import leading_eigenpair
 from dualtap.spins import DenseSpins, Spins
 
 Samples = Spins | NDArray[np.int8]

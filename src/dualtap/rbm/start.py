@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from dualtap._chains import seeded_generators
+from dualtap.fitted.learned import LearnedPatterns
 from dualtap.rbm.gibbs import random_chains
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Gradient, Training
@@ -23,7 +24,6 @@ from dualtap.rbm.samples import (
     mean_fields,
     training_set,
 )
-from dualtap.recovery.learned import LearnedPatterns
 
 Init = ArrayLike | LearnedPatterns | Literal["data", "random"]
 

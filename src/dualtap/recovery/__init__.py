@@ -1,16 +1,7 @@
-"""From samples to patterns: all of them together, or one per round as published."""
+"""From samples to patterns: one model, one objective, and how sure both are."""
 
 from dualtap.recovery.estimator import HopfieldPatterns
 from dualtap.recovery.imputer import PatternImputer
 from dualtap.recovery.loop import refined_from
-from dualtap.recovery.nearest import Assignment
-from dualtap.recovery.published import DualTAP, History
 
-__all__ = [
-    "Assignment",
-    "DualTAP",
-    "History",
-    "HopfieldPatterns",
-    "PatternImputer",
-    "refined_from",
-]
+__all__ = ["HopfieldPatterns", "PatternImputer", "refined_from"]

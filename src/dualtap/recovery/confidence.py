@@ -15,9 +15,9 @@ from dualtap.recovery import calibration
 from dualtap.recovery.halves import Pools
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, of_sites
-from dualtap.recovery.posterior import strong_field_posterior
-from dualtap.recovery.weak_field import WeakFieldPosterior
 from dualtap.spins.blocks import F32, Blocks
+from dualtap.subspace.posterior import strong_field_posterior
+from dualtap.subspace.weak_field import WeakFieldPosterior
 
 
 def magnetizations(

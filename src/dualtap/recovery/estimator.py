@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval
 
 from dualtap._progress import progress
 from dualtap._random import RandomState
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.fitted.nearest import nearest_patterns
 from dualtap.recovery import loop
-from dualtap.recovery.learned import LearnedPatterns
-from dualtap.recovery.nearest import nearest_patterns
 from dualtap.recovery.path import path_over_patterns
 from dualtap.recovery.reasons import reason
 from dualtap.recovery.steps import Info, steps

@@ -55,13 +55,13 @@ from dualtap.recovery.proposers.rotation import (
 from dualtap.recovery.proposers.students import MOST_SPINS
 from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
 from dualtap.recovery.refit import HOPFIELD, at, numbers_of
-from dualtap.recovery.rotate import binary, row_basis
 from dualtap.recovery.selection import chosen
-from dualtap.recovery.spectrum import spectrum
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
+from dualtap.subspace.rotate import binary, row_basis
+from dualtap.subspace.spectrum import spectrum
 
 _FEWEST_HALVED = 16  # samples, in halves of which anything may be looked for
 _FEW_FORCED = 16  # patterns are forced one by one, up to so many

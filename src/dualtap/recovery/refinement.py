@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dualtap.recovery import calibration
-from dualtap.recovery.bits import sweep
 from dualtap.recovery.moves import State, of_one_strength, stated, turning, with_patterns
-from dualtap.recovery.posterior import coefficients
 from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
+from dualtap.subspace.bits import sweep
+from dualtap.subspace.posterior import coefficients
 
 _REFINEMENTS, _SWEEPS = 12, 4
 _FEWER = 4  # times as few changes are tried if all together do not pay

@@ -14,9 +14,9 @@ from dualtap.recovery.halves import Pools
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.proposers.rotation import Residual, leaves_noise, residual_of
-from dualtap.recovery.spectrum import Spectrum, spectrum
 from dualtap.spins import Spins
 from dualtap.spins.blocks import Blocks
+from dualtap.subspace.spectrum import Spectrum, spectrum
 
 _ENOUGH_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from dualtap import __version__
 from dualtap._files import stored_parameters
 from dualtap._summary import describe
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.fitted.meaning import Profiles
+from dualtap.fitted.summary import UNCERTAIN
 from dualtap.metrics import calibration, match
+from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP
-from dualtap.recovery.learned import LearnedPatterns
-from dualtap.recovery.meaning import Profiles
-from dualtap.recovery.summary import UNCERTAIN
 from dualtap.report.encode import packed, quantised
 from dualtap.report.labels import label_table
 from dualtap.report.material import Material

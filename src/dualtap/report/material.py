@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._validation import image_shape
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
-from dualtap.recovery import DualTAP, HopfieldPatterns
-from dualtap.recovery.learned import LearnedPatterns
+from dualtap.recovery import HopfieldPatterns
 from dualtap.resampling import Stability
 from dualtap.spins import Spins, as_spins
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from dualtap.recovery.learned import LearnedPatterns
-from dualtap.recovery.meaning import HARDLY_ANY, Profiles, n_profiled, profiles
-from dualtap.recovery.training import spread_rows
-from dualtap.recovery.unexplained import unexplained_pairs
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.fitted.meaning import HARDLY_ANY, Profiles, n_profiled, profiles
+from dualtap.fitted.training import spread_rows
+from dualtap.fitted.unexplained import unexplained_pairs
 from dualtap.report.encode import quantised
 from dualtap.report.material import Material
 from dualtap.resampling import STABLE

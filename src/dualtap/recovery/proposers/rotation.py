@@ -11,9 +11,10 @@ from scipy.linalg import eigvalsh
 from dualtap.local_fields import filled
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import Features
-from dualtap.recovery.noise import LEVEL, balanced, noise_edge
 from dualtap.recovery.refit import Fit
-from dualtap.recovery.rotate import (
+from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.subspace.noise import LEVEL, balanced, noise_edge
+from dualtap.subspace.rotate import (
     are_products,
     binary,
     depth,
@@ -23,13 +24,12 @@ from dualtap.recovery.rotate import (
     row_basis,
     unmixed,
 )
-from dualtap.recovery.search import all_at_once, search
-from dualtap.recovery.singular import SMALL
-from dualtap.recovery.space import likely_ranks, linear_space, pattern_space
-from dualtap.recovery.spectrum import Spectrum, spectrum
-from dualtap.recovery.starts import MOST_ROTATED, far_apart
-from dualtap.recovery.weak_field import WeakFieldPosterior
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.subspace.search import all_at_once, search
+from dualtap.subspace.singular import SMALL
+from dualtap.subspace.space import likely_ranks, linear_space, pattern_space
+from dualtap.subspace.spectrum import Spectrum, spectrum
+from dualtap.subspace.starts import MOST_ROTATED, far_apart
+from dualtap.subspace.weak_field import WeakFieldPosterior
 
 _ROTATIONS = 6
 _SAME_ANSWER = 0.9

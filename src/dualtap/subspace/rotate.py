@@ -33,7 +33,7 @@ def binary(m: NDArray[np.floating] | NDArray[np.integer]) -> F32:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.rotate import binary
+    >>> from dualtap.subspace.rotate import binary
     >>> binary(np.array([0.3, -0.2, 0.0]))
     array([ 1., -1.,  1.], dtype=float32)
     """
@@ -67,7 +67,7 @@ def rotate_to_patterns(
     --------
     >>> import numpy as np
     >>> from dualtap.metrics import n_recovered
-    >>> from dualtap.recovery.rotate import rotate_to_patterns
+    >>> from dualtap.subspace.rotate import rotate_to_patterns
     >>> rng = np.random.default_rng(0)
     >>> zeta = rng.choice([-1, 1], size=(4, 300))
     >>> mixed = np.linalg.qr(rng.standard_normal((4, 4)))[0] @ zeta
@@ -114,7 +114,7 @@ def polish(z: F32, u: F32, nearest: Callable[[NDArray[np.floating]], F32] | None
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.search import polish
+    >>> from dualtap.subspace.search import polish
     >>> u = np.array([[0.5, 0.5, -0.5, -0.5]], dtype=np.float32)
     >>> polish(np.array([[1, 1, 1, -1]], dtype=np.float32), u)
     array([[ 1.,  1., -1., -1.]], dtype=float32)
@@ -137,7 +137,7 @@ def nearest_ternary(Y: NDArray[np.floating]) -> F32:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.rotate import nearest_ternary
+    >>> from dualtap.subspace.rotate import nearest_ternary
     >>> nearest_ternary(np.array([[0.9, -1.1, 0.1, 0.0]]))
     array([[ 1., -1.,  0.,  0.]], dtype=float32)
     """
@@ -154,7 +154,7 @@ def depth(z: F32, u: F32) -> NDArray[np.float64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.search import depth
+    >>> from dualtap.subspace.search import depth
     >>> depth(np.ones((1, 4), np.float32), np.array([[0, 0, 0.6, 0.8]], dtype=np.float32)).round(2)
     array([0.49])
     """
@@ -201,7 +201,7 @@ def are_products(Z: F32) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.rotate import are_products
+    >>> from dualtap.subspace.rotate import are_products
     >>> z = np.random.default_rng(0).choice(np.array([-1, 1], np.float32), size=(4, 300))
     >>> are_products(z), are_products(np.vstack([z, z[0] * z[1] * z[2]]))
     (False, True)
@@ -219,7 +219,7 @@ def independent(pool: F32, order: NDArray[np.float64], most: int, new: float) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.search import independent
+    >>> from dualtap.subspace.search import independent
     >>> pool = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, -1, -1]], dtype=np.float32)
     >>> independent(pool, np.array([3.0, 2.0, 1.0]), 2, 0.5).astype(int)
     array([[ 1,  1,  1,  1],

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.bits import FewBits, sweep
-from dualtap.recovery.overlaps import overlaps_of
 from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.subspace.bits import FewBits, sweep
+from dualtap.subspace.overlaps import overlaps_of
 
 _CERTAIN = 1e-4
 _BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
@@ -68,7 +68,7 @@ def strong_field_posterior(
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.posterior import strong_field_posterior
+    >>> from dualtap.subspace.posterior import strong_field_posterior
     >>> teacher = HopfieldModel.random(300, 2, beta=2.0, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(20, random_state=1)))
     >>> zeta, b = teacher.patterns.astype(np.float32), np.zeros(300, np.float32)

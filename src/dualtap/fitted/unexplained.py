@@ -73,7 +73,7 @@ def pair_gain(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel
-    >>> from dualtap.recovery.unexplained import pair_gain
+    >>> from dualtap.fitted.unexplained import pair_gain
     >>> teacher = HopfieldModel.random(60, 2, beta=1.2, random_state=0)
     >>> X = teacher.sample(500, random_state=1)
     >>> found = pair_gain(X, teacher.patterns, teacher.strengths, None, np.zeros(60))
@@ -136,7 +136,7 @@ def unexplained_pairs(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.unexplained import unexplained_pairs
+    >>> from dualtap.fitted.unexplained import unexplained_pairs
     >>> X = np.random.default_rng(0).choice([-1, 1], size=(500, 8)).astype(np.int8)
     >>> X[:, 5] = X[:, 2]  # which a model without patterns does not know
     >>> none = np.empty((0, 8), dtype=np.int8)
@@ -172,7 +172,7 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
 
     Examples
     --------
-    >>> from dualtap.recovery.unexplained import doubt_about_couplings
+    >>> from dualtap.fitted.unexplained import doubt_about_couplings
     >>> doubt_about_couplings(3, 60, 0.001)
     ''
     >>> print(doubt_about_couplings(11, 60, 0.74))

@@ -15,9 +15,9 @@ from dualtap._namespace import is_foreign
 from dualtap._progress import progress
 from dualtap._random import RandomState
 from dualtap.couplings import DenseCouplings, GramCouplings, sample_couplings
-from dualtap.recovery.learned import LearnedPatterns
-from dualtap.recovery.nearest import nearest_patterns, signs
-from dualtap.recovery.published.deflate import (
+from dualtap.fitted.learned import LearnedPatterns
+from dualtap.fitted.nearest import nearest_patterns, signs
+from dualtap.published.deflate import (
     PARALLEL,
     SEQUENTIAL,
     Alpha,
@@ -28,8 +28,8 @@ from dualtap.recovery.published.deflate import (
     Students,
     deflate,
 )
-from dualtap.recovery.published.history import History
-from dualtap.recovery.published.stopping import kink
+from dualtap.published.history import History
+from dualtap.published.stopping import kink
 from dualtap.recovery.refit import fit_beta
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of

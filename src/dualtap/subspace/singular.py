@@ -50,7 +50,7 @@ def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArra
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.singular import leading
+    >>> from dualtap.subspace.singular import leading
     >>> s = np.array([[1, 1, -1], [1, 1, -1]])
     >>> leading(Blocks(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
     array([6.])

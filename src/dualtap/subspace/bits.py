@@ -64,7 +64,7 @@ def sweep(
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.bits import sweep
+    >>> from dualtap.subspace.bits import sweep
     >>> from dualtap.spins.blocks import Blocks
     >>> s = np.array([[1, 1, -1, -1]])
     >>> blocks = Blocks(as_spins(np.repeat(s, 3, axis=0)))
@@ -175,7 +175,7 @@ class FewBits:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.bits import FewBits
+    >>> from dualtap.subspace.bits import FewBits
     >>> S, Z = np.ones((3, 4), np.float32), np.ones((1, 4), np.float32)
     >>> few = FewBits(S, Z, Z, np.zeros(4, np.float32))
     >>> few.overlaps

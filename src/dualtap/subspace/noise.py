@@ -32,7 +32,7 @@ def noise_edge(n_samples: float, n_spins: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from dualtap.recovery.noise import noise_edge
+    >>> from dualtap.subspace.noise import noise_edge
     >>> noise_edge(100, 400)
     (900.0, 15.9...)
     """
@@ -72,7 +72,7 @@ def deviates(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.noise import deviates
+    >>> from dualtap.subspace.noise import deviates
     >>> S = np.random.default_rng(0).choice([-1.0, 1.0], size=(100, 300))
     >>> values = np.linalg.svd(S, compute_uv=False) ** 2
     >>> bool(deviates(values[:3], S.size, 100, 300).max() < 1.1)
@@ -94,7 +94,7 @@ def count_signals(t: NDArray[np.float64]) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.noise import count_signals
+    >>> from dualtap.subspace.noise import count_signals
     >>> count_signals(np.array([9.0, 4.0, 1.5, 7.0])), count_signals(np.array([1.5, 1.5]))
     (2, 1)
     """
@@ -116,7 +116,7 @@ def likely_rank(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.noise import likely_rank
+    >>> from dualtap.subspace.noise import likely_rank
     >>> likely_rank(np.array([900.0, 800.0, 60.0, 55.0]), np.array([90.0, 80.0, 0.0, 0.0]), 20, 40)
     (2, True)
     """
@@ -147,7 +147,7 @@ def balanced(residual: Blocks, variance: Blocks) -> Blocks:
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.noise import balanced
+    >>> from dualtap.subspace.noise import balanced
     >>> ones = Blocks(as_spins(np.ones((2, 2))))
     >>> size = np.array([[2.0], [4.0]], dtype=np.float32)
     >>> residual = ones.changed(lambda S, a: a * S, size)

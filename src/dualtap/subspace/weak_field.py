@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dualtap._namespace import to_numpy
-from dualtap.recovery.posterior import Posterior
-from dualtap.recovery.rotate import binary
-from dualtap.recovery.singular import gram_of, is_small
 from dualtap.schemes.rank_tap import RankTAP, SitePosterior
 from dualtap.solve import solve
 from dualtap.spins.blocks import F32, Blocks
+from dualtap.subspace.posterior import Posterior
+from dualtap.subspace.rotate import binary
+from dualtap.subspace.singular import gram_of, is_small
 
 _TOLERANCE = 3e-4
 _MOST_ITERATIONS = 100
@@ -35,7 +35,7 @@ class WeakFieldPosterior:
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.weak_field import WeakFieldPosterior
+    >>> from dualtap.subspace.weak_field import WeakFieldPosterior
     >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(600, random_state=1)))
     >>> zeta = teacher.patterns.astype(np.float32)

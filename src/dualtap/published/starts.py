@@ -18,7 +18,7 @@ def random_students(n_students: int, n_spins: int, rng: np.random.Generator) -> 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.published.starts import random_students
+    >>> from dualtap.published.starts import random_students
     >>> m = random_students(3, 1000, np.random.default_rng(0))
     >>> bool(0.1 <= abs(m).min() < abs(m).max() <= 1)
     True
@@ -37,7 +37,7 @@ def leading_eigenpair(couplings: Couplings, rng: np.random.Generator) -> tuple[f
     --------
     >>> import numpy as np
     >>> from dualtap.couplings import HebbianCouplings
-    >>> from dualtap.recovery.published.starts import leading_eigenpair
+    >>> from dualtap.published.starts import leading_eigenpair
     >>> value, vector = leading_eigenpair(HebbianCouplings([[1, 1, -1]]), np.random.default_rng(0))
     >>> round(value, 3), abs(vector).round(3)
     (1.0, array([0.577, 0.577, 0.577], dtype=float32))
@@ -63,7 +63,7 @@ def eigenpair_in_passes(couplings: Couplings, rng: np.random.Generator) -> tuple
     --------
     >>> import numpy as np
     >>> from dualtap.couplings import HebbianCouplings
-    >>> from dualtap.recovery.published.starts import eigenpair_in_passes
+    >>> from dualtap.published.starts import eigenpair_in_passes
     >>> J = HebbianCouplings([[1, 1, -1], [1, 1, 1]])
     >>> round(eigenpair_in_passes(J, np.random.default_rng(0))[0], 3)
     1.333
@@ -92,7 +92,7 @@ def spectral_student(
     --------
     >>> import numpy as np
     >>> from dualtap.couplings import HebbianCouplings
-    >>> from dualtap.recovery.published.starts import spectral_student
+    >>> from dualtap.published.starts import spectral_student
     >>> J = HebbianCouplings([[1, 1, -1, -1]])
     >>> abs(spectral_student(J, np.random.default_rng(0))).round(3)
     array([[1., 1., 1., 1.]], dtype=float32)

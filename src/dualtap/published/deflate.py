@@ -19,7 +19,7 @@ from dualtap.couplings import (
     GramCouplings,
     HebbianCouplings,
 )
-from dualtap.recovery.published.starts import random_students, spectral_student
+from dualtap.published.starts import random_students, spectral_student
 from dualtap.schemes import AMP, TAP, OpperWinther, Scheme, SequentialAMP, SequentialTAP
 from dualtap.solve import Solution, join, solve
 
@@ -108,7 +108,7 @@ def rayleigh(couplings: Couplings, m: FloatArray) -> tuple[float, float]:
     --------
     >>> import numpy as np
     >>> from dualtap.couplings import HebbianCouplings
-    >>> from dualtap.recovery.published.deflate import rayleigh
+    >>> from dualtap.published.deflate import rayleigh
     >>> s = np.array([1, 1, -1, -1], dtype=np.float32)
     >>> rayleigh(HebbianCouplings([s, s]), s)
     (8.0, 2.0)
@@ -153,7 +153,7 @@ def deflate(
     >>> import numpy as np
     >>> from dualtap import HopfieldModel
     >>> from dualtap.couplings import HebbianCouplings
-    >>> from dualtap.recovery.published.deflate import Students, deflate
+    >>> from dualtap.published.deflate import Students, deflate
     >>> X = HopfieldModel.random(200, 1, beta=2.0, random_state=0).sample(5, random_state=1)
     >>> rounds = deflate(HebbianCouplings(X), Students(5, 2.0), None, np.random.default_rng(0))
     >>> next(rounds).n_converged

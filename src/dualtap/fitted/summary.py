@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.meaning import HARDLY_ANY, Profiles
+from dualtap.fitted.meaning import HARDLY_ANY, Profiles
 
 if TYPE_CHECKING:
-    from dualtap.recovery.learned import LearnedPatterns
+    from dualtap.fitted.learned import LearnedPatterns
 
 UNCERTAIN = 0.8
 """A bit with a smaller absolute magnetization is wrong in more than one case of ten."""
@@ -74,8 +74,8 @@ def _meaning(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.meaning import Profiles
-    >>> from dualtap.recovery.summary import _meaning
+    >>> from dualtap.fitted.meaning import Profiles
+    >>> from dualtap.fitted.summary import _meaning
     >>> sides = Profiles(np.array([[0.4, 0.25]]), np.array([[[0.9, 0.2], [0.2, 0.3]]]))
     >>> _meaning(sides, 0, np.array([1, -1]), None)
     'pattern 0: 40 % of samples on its + side, 25 % on its − side; effect: 0 +0.70, 1 −0.10'

@@ -67,7 +67,7 @@ def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factor
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.factors import start_factors
+    >>> from dualtap.subspace.factors import start_factors
     >>> S = np.array([[1, 1, -1, -1], [-1, -1, 1, -1]])
     >>> start_factors(Blocks(as_spins(S)), S[:1].astype(np.float32)).X.ravel().round(2)
     array([ 2.34, -0.55], dtype=float32)
@@ -112,7 +112,7 @@ def iterate(
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.factors import iterate, start_factors
+    >>> from dualtap.subspace.factors import iterate, start_factors
     >>> teacher = HopfieldModel.random(200, 2, beta=2.0, random_state=0)
     >>> blocks = Blocks(as_spins(teacher.sample(100, random_state=1)))
     >>> factors = start_factors(blocks, teacher.patterns.astype(np.float32))

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.couplings import FloatArray
+from dualtap.fitted.nearest import signs
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error_path, overlaps
-from dualtap.recovery.nearest import signs
-from dualtap.recovery.published.deflate import Step
+from dualtap.published.deflate import Step
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class History:
 
     @classmethod
     def from_steps(cls, steps: list[Step]) -> History:
-        """Collect the rounds of :func:`dualtap.recovery.published.deflate.deflate`."""
+        """Collect the rounds of :func:`dualtap.published.deflate.deflate`."""
         m = np.stack([step.m for step in steps])
         S = np.array([step.score for step in steps])
         return cls(

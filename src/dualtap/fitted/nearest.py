@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap.recovery.overlaps import products_with
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
+from dualtap.subspace.overlaps import products_with
 
 
 class Assignment(NamedTuple):
@@ -92,7 +92,7 @@ def signs(m: ArrayLike) -> NDArray[np.int8]:
 
     Examples
     --------
-    >>> from dualtap.recovery.nearest import signs
+    >>> from dualtap.fitted.nearest import signs
     >>> signs([[0.3, -0.2, 0.0]])
     array([[ 1, -1,  1]], dtype=int8)
     """
@@ -112,7 +112,7 @@ def overlaps_on_support(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.nearest import overlaps_on_support
+    >>> from dualtap.fitted.nearest import overlaps_on_support
     >>> X = as_spins([[1, 1, -1], [np.nan, 1, 1], [np.nan] * 3])
     >>> overlaps_on_support(X, np.array([[1, 0, 1], [1, 1, 1]], dtype=np.int8)).round(2)
     array([[0.  , 0.33],
@@ -137,7 +137,7 @@ def observed_on_support(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.nearest import observed_on_support
+    >>> from dualtap.fitted.nearest import observed_on_support
     >>> observed_on_support(as_spins([[1, 0, 1], [None, 0, 1]]), np.array([[1, 0, -1]]))
     array([[2.],
            [1.]])
@@ -169,7 +169,7 @@ def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignme
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.nearest import nearest_patterns
+    >>> from dualtap.fitted.nearest import nearest_patterns
     >>> patterns = np.array([[1, 1, 1, 1], [1, -1, 0, 0]], dtype=np.int8)
     >>> nearest_patterns(as_spins([[1, 1, 1, -1], [-1, 1, 1, 1]]), patterns)[0].label
     array([0, 1])
@@ -221,7 +221,7 @@ def from_overlaps(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.nearest import from_overlaps
+    >>> from dualtap.fitted.nearest import from_overlaps
     >>> patterns = np.array([[1, 1, -1, -1], [1, -1, 0, 0]], dtype=np.int8)
     >>> from_overlaps([[1.0, 0.0], [0.0, -1.0]], patterns, np.zeros(4))
     array([[ 1,  1, -1, -1],
@@ -244,7 +244,7 @@ def unobserved(spins: Spins) -> NDArray[np.int64]:
     Examples
     --------
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.nearest import unobserved
+    >>> from dualtap.fitted.nearest import unobserved
     >>> unobserved(as_spins([[1, 0], [None, None]]))
     array([1])
     """
@@ -259,7 +259,7 @@ def log_cosh(x: NDArray[np.float64]) -> NDArray[np.float64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.nearest import log_cosh
+    >>> from dualtap.fitted.nearest import log_cosh
     >>> log_cosh(np.array([0.0, 1000.0])).round(3)
     array([  0.   , 999.307])
     """

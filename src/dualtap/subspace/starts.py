@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from dualtap.recovery.rotate import binary, row_basis, unmixed
 from dualtap.spins.blocks import F32, Blocks
 from dualtap.spins.storage import spread
+from dualtap.subspace.rotate import binary, row_basis, unmixed
 
 MOST_ROTATED = 80
 """Components that a rotation over a thousand sites can tell apart."""
@@ -41,7 +41,7 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.starts import candidates
+    >>> from dualtap.subspace.starts import candidates
     >>> s = np.array([[1, 1, -1, -1]], dtype=np.float32)
     >>> none, rng = np.empty((0, 4), np.float32), np.random.default_rng(0)
     >>> abs(candidates(Blocks(as_spins(s)), s / 2, none, rng) @ s.T)
@@ -82,7 +82,7 @@ def far_apart(X: F32, V: F32) -> F32:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.starts import far_apart
+    >>> from dualtap.subspace.starts import far_apart
     >>> far_apart(np.array([[1, 0], [0.9, 0.1], [0, 1]]), np.array([[3, -2], [-1, -1]]))
     array([[ 1., -1.],
            [-1., -1.]], dtype=float32)

@@ -21,7 +21,7 @@ def products_with(blocks: Blocks, Z: F32) -> F32:
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.overlaps import products_with
+    >>> from dualtap.subspace.overlaps import products_with
     >>> from dualtap.spins.blocks import Blocks
     >>> blocks = Blocks(as_spins(np.array([[1, 1, -1], [1, 1, 1]])))
     >>> products_with(blocks, np.array([[1, 1, 1]], dtype=np.float32))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualtap.recovery.bits import sweep
-from dualtap.recovery.factors import Factors, iterate
-from dualtap.recovery.rotate import (
+from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.subspace.bits import sweep
+from dualtap.subspace.factors import Factors, iterate
+from dualtap.subspace.rotate import (
     depth,
     independent,
     polish,
     row_basis,
     spurious_depth,
 )
-from dualtap.recovery.starts import candidates
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.subspace.starts import candidates
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.recovery.noise import balanced, count_signals, deviates, likely_rank, noise_edge
-from dualtap.recovery.singular import (
+from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.subspace.noise import balanced, count_signals, deviates, likely_rank, noise_edge
+from dualtap.subspace.singular import (
     gram_of,
     grown,
     is_small,
@@ -17,7 +18,6 @@ from dualtap.recovery.singular import (
     over_sites,
     ritz,
 )
-from dualtap.spins.blocks import F32, Blocks, weighted
 
 _FIRST_VALUES, _FIRST_RANK = 16, 64  # of a Gram matrix, and of passes
 _FEW_VALUES, _VALUES_TOLERANCE = 4, 1e-3  # where only values count, and the first may be noise
@@ -81,7 +81,7 @@ def spectrum(
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.spectrum import spectrum
+    >>> from dualtap.subspace.spectrum import spectrum
     >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
     >>> spectrum(Blocks(as_spins(X)), np.random.default_rng(0)).n_signal
     4
@@ -154,7 +154,7 @@ def n_signals(S: Blocks, n_removed: int, most: int, rng: np.random.Generator) ->
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.spectrum import n_signals
+    >>> from dualtap.subspace.spectrum import n_signals
     >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
     >>> n_signals(Blocks(as_spins(X)), 0, 32, np.random.default_rng(0))
     4

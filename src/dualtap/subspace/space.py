@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualtap.recovery.factors import Factors, iterate, start_factors
-from dualtap.recovery.noise import balanced
-from dualtap.recovery.spectrum import Spectrum, n_signals
 from dualtap.spins.blocks import F32, Blocks
+from dualtap.subspace.factors import Factors, iterate, start_factors
+from dualtap.subspace.noise import balanced
+from dualtap.subspace.spectrum import Spectrum, n_signals
 
 _ZERO = 1e-6  # of the largest squared singular value
 _FACTOR_STEPS = 6
@@ -46,8 +46,8 @@ def pattern_space(
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
     >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.recovery.space import pattern_space
-    >>> from dualtap.recovery.spectrum import spectrum
+    >>> from dualtap.subspace.space import pattern_space
+    >>> from dualtap.subspace.spectrum import spectrum
     >>> X = HopfieldModel.random(300, 3, beta=1.2, random_state=0).sample(500, random_state=1)
     >>> blocks, rng = Blocks(as_spins(X)), np.random.default_rng(0)
     >>> len(pattern_space(blocks, spectrum(blocks, rng), rng, None).V)

@@ -68,7 +68,7 @@ def profiles(rows: NDArray[np.int8], patterns: NDArray[np.int8]) -> Profiles:
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel
-    >>> from dualtap.recovery.meaning import profiles
+    >>> from dualtap.fitted.meaning import profiles
     >>> teacher = HopfieldModel.random(60, 1, beta=1.5, random_state=0)
     >>> X = teacher.sample(400, random_state=1)
     >>> sides = profiles(X, teacher.patterns)

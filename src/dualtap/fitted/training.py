@@ -40,7 +40,7 @@ def spread_rows(spins: Spins, n_rows: int = _ROWS) -> NDArray[np.int8]:
     Examples
     --------
     >>> from dualtap import as_spins
-    >>> from dualtap.recovery.training import spread_rows
+    >>> from dualtap.fitted.training import spread_rows
     >>> spread_rows(as_spins([[1, 0]] * 1000)).shape
     (256, 2)
     """
@@ -68,7 +68,7 @@ def usual_scores(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.training import usual_scores
+    >>> from dualtap.fitted.training import usual_scores
     >>> rows = np.array([[1, 1], [0, 0], [1, -1]], dtype=np.int8)
     >>> zeta = np.ones((1, 2), dtype=np.int8)
     >>> usual_scores(rows, zeta, np.array([1.0]), None, np.zeros(2)).round(3)
@@ -120,7 +120,7 @@ def strength_covariance(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel
-    >>> from dualtap.recovery.training import strength_covariance
+    >>> from dualtap.fitted.training import strength_covariance
     >>> teacher = HopfieldModel.random(100, 1, beta=0.8, random_state=0)
     >>> X, zeta = teacher.sample(400, random_state=1), teacher.patterns
     >>> C = strength_covariance(X, 400, zeta, teacher.strengths, None, np.zeros(100), tied=True)

@@ -33,7 +33,7 @@ def kink(gains: Sequence[float] | NDArray[np.float64], drop: float = DROP) -> in
 
     Examples
     --------
-    >>> from dualtap.recovery.published.stopping import kink
+    >>> from dualtap.published.stopping import kink
     >>> kink([9.0, 8.5, 8.7, 1.2, 1.1])
     3
     >>> kink([9.0, 8.5, 8.7]) is None

@@ -77,7 +77,7 @@ def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, be
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.checks import without_duplicates
+    >>> from dualtap.fitted.checks import without_duplicates
     >>> without_duplicates(np.array([[1, -1], [-1, 1]]))
     False
     """
@@ -111,7 +111,7 @@ def without_duplicates(patterns: NDArray[Any]) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.checks import without_duplicates
+    >>> from dualtap.fitted.checks import without_duplicates
     >>> without_duplicates(np.array([[1, 1, 0], [1, 0, 1]]))
     True
     """
@@ -126,7 +126,7 @@ def independent_score(rows: NDArray[np.int8], means: NDArray[np.floating[Any]]) 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.recovery.checks import independent_score
+    >>> from dualtap.fitted.checks import independent_score
     >>> round(independent_score(np.array([[1, -1]], dtype=np.int8), np.zeros(2)), 3)
     -0.693
     """

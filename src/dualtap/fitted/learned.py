@@ -22,12 +22,9 @@ from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, checked_weights, counted, fit_context, validated_spins
 from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
-from dualtap.gaps import FillsGaps, LinearConditionals
-from dualtap.hopfield import HopfieldModel
-from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
-from dualtap.recovery.checks import check_learned, learned_arrays
-from dualtap.recovery.meaning import Profiles, n_profiled, profiles
-from dualtap.recovery.nearest import (
+from dualtap.fitted.checks import check_learned, learned_arrays
+from dualtap.fitted.meaning import Profiles, n_profiled, profiles
+from dualtap.fitted.nearest import (
     Assignment,
     from_overlaps,
     log_cosh,
@@ -36,9 +33,12 @@ from dualtap.recovery.nearest import (
     overlaps_on_support,
     unobserved,
 )
-from dualtap.recovery.summary import summary
-from dualtap.recovery.training import spread_rows, strength_covariance, usual_scores
-from dualtap.recovery.unexplained import doubt_about_couplings, pair_gain
+from dualtap.fitted.summary import summary
+from dualtap.fitted.training import spread_rows, strength_covariance, usual_scores
+from dualtap.fitted.unexplained import doubt_about_couplings, pair_gain
+from dualtap.gaps import FillsGaps, LinearConditionals
+from dualtap.hopfield import HopfieldModel
+from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.storage import Encoding
 
