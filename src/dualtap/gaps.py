@@ -38,7 +38,7 @@ from dualtap.spins.storage import Encoding
 __all__ = ["Conditionals", "LinearConditionals", "entry_probabilities", "random_draws"]
 
 _CHAINS = 16
-"""Chains per row, from random starts: as many modes can be seen, and half of them mirror others."""
+"""Chains per row: as many modes can be seen, and half of the chains mirror others."""
 _BURN_IN = 10
 _DRAWS = 200
 _LARGEST_EXPONENT = 80.0
@@ -202,7 +202,10 @@ def _of_several_gaps(
     S: F32, gaps: NDArray[np.bool_], law: Conditionals, draws: F32
 ) -> NDArray[np.float64]:
     """Return the probabilities of rows in descending order of the number of gaps, by sampling."""
-    T = np.where(gaps, np.where(draws[0][:, None] < 0.5, _SIGNS[0], _SIGNS[1]), S)
+    # Random starts would fall into modes of the gaps among themselves that the observed entries
+    # speak against: the more gaps, the likelier.
+    first: F32 = expit(2 * law.fields(S))
+    T = np.where(gaps, np.where(draws[0][:, None] < first, _SIGNS[0], _SIGNS[1]), S)
     x = T @ law.factors.T
     order = np.argsort(~gaps, axis=1, kind="stable")  # of each row: its gaps, then the rest
     n_left = np.count_nonzero(gaps, axis=1)
@@ -271,8 +274,9 @@ class FillsGaps(ABC):
             Draws of the missing entries of a row that has several; errors fall as
             1/√``n_draws``. The answer is exact for rows with one missing entry at most.
         random_state : int, RandomState, Generator or None
-            For these draws. They start from random values; where the observed entries leave
-            several modes apart, each is seen about as often as random starts lead to it.
+            For these draws. They start from the odds of each entry given the observed ones alone;
+            where these leave several modes apart, each is seen about as often as such starts lead
+            to it.
 
         Returns
         -------
