@@ -711,3 +711,25 @@ def test_nothing_is_pickled(tmp_path):
     with np.load(path, allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "iufU" for name in file)
     assert Path(path).read_bytes().startswith(b"PK")
+
+
+def test_files_of_the_first_schema_go_on(tmp_path):
+    """They held out no samples: what they lack is what the paper's run has."""
+    path = tmp_path / "old.npz"
+    _, X = samples()
+    options = {"learning_rate": "paper"}
+    rbm(max_updates=12, **options).fit(X, checkpoint=path)
+    arrays = dict(np.load(path))
+    provenance = json.loads(str(arrays["provenance"]))
+    for name in ("validation", "max_seconds"):
+        del provenance["parameters"][name]
+    for name in ("stage", "cuts", "prior", "grown_from"):
+        del provenance["run"][name]
+    provenance["parameters"]["learning_rate"] = "auto"
+    for name in ("curve_validation", "curve_validation_error"):
+        del arrays[name]
+    old = arrays | {"schema": np.array(1), "provenance": np.array(json.dumps(provenance))}
+    np.savez(path, **old)
+    assert dt.load(path).get_params() == rbm(max_updates=12, **options).get_params()
+    resumed = rbm(**options).fit(X, resume_from=path)
+    assert_same(resumed, rbm(**options).fit(X), tmp_path)
