@@ -430,7 +430,7 @@ def test_an_rbm_is_trained_there(there, X, name, data):
     expected = rbm(**options).fit(data(X))
     assert_close(found, expected)
     start = rbm(**{**options, "learning_rate": 1e-12}).fit(X)
-    assert np.abs(expected.components_ - start.components_).max() > 0.005  # it has moved
+    assert np.abs(expected.components_ - start.components_).max() > 5e-4  # it has moved
 
 
 def test_training_happens_there(there, X):

@@ -708,7 +708,8 @@ def test_memory_is_that_of_the_data_and_one_round_of_students(start):
     in_single_precision = X.size * 4
     students = 25 * 1000 * 4
     # A step of TAP holds seven arrays of students at its peak: states, fields, differences.
-    assert peak_of_fit(model, X) < 3 * in_single_precision + 8 * students
+    # What patterns mean is read off the samples after the fit, in single precision.
+    assert peak_of_fit(model, X) < 4 * in_single_precision + 8 * students
 
 
 def test_order_and_signs_do_not_depend_on_how_patterns_were_found():

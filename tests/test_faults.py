@@ -133,7 +133,7 @@ def test_signals_end_the_command_in_good_order(run, tmp_path, monkeypatch, name,
         return start(self, *args, **kwargs)
 
     monkeypatch.setattr("dualtap.HopfieldRBM._follow", interrupted)
-    words = ("--method", "rbm", "--hidden", 2, "--checkpoint", "run.npz", "-o", "m.npz", "-q")
+    words = ("--method", "rbm-paper", "--hidden", 2, "--checkpoint", "run.npz", "-o", "m.npz", "-q")
     assert run("fit", "d.npy", *words) == (
         code,
         "",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partialmethod
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dualtap._kernels import overlaps
 from dualtap._summary import describe
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, GramCouplings, HebbianCouplings
 from dualtap.published.starts import eigenpair_in_passes, spectral_student
-from dualtap.spins import DenseSpins, PackedSpins, as_spins, blocks, builder
+from dualtap.spins import DenseSpins, PackedSpins, Spins, as_spins, blocks, builder
 from dualtap.spins.blocks import Blocks
 from dualtap.subspace import singular
 from dualtap.subspace import spectrum as spectra
@@ -315,9 +316,10 @@ def test_packed_samples_are_never_unpacked_whole(name, change, packed, monkeypat
     for entries in ("JUDGED_ENTRIES", "REFINED_ENTRIES"):
         monkeypatch.setattr(f"dualtap.recovery.calibration.{entries}", 1)  # 256 samples
     monkeypatch.setattr("dualtap.subspace.posterior._SMALL", 1)
+    monkeypatch.setattr("dualtap.fitted.meaning._ENTRIES", 1)  # 256 samples
     monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr(Spins, "blocks", partialmethod(Spins.blocks, 64 * N))
     spins = as_spins(change(X))
-    spins.n_observed  # noqa: B018 (once, in pieces of another size)
     most, values, unpack = 0, [], PackedSpins._unpacked
 
     def unpacked(self, *where):

@@ -300,4 +300,4 @@ def test_threshold_is_where_the_limit_departs_from_zero(n_samples, n_spins):
     ],
 )
 def test_reason_of_each_outcome(n_patterns, given, n_left, words):
-    assert words in reason(n_patterns, given, n_left, 0.97, 100, 400)
+    assert words in reason(n_patterns, 0, given, n_left, 0.97, (100, 400))

@@ -371,7 +371,9 @@ def test_a_curve_says_where_it_is():
 def test_a_curve_is_flat_when_its_likelihood_is():
     rise = np.tanh(UPDATE / 100)
     for n, expected in ((10, False), (100, True)):
-        curve = LearningCurve(UPDATE[:n], rise[:n], rise[:n], rise[:n], STILL[:n])
+        curve = LearningCurve(
+            UPDATE[:n], rise[:n], rise[:n], rise[:n], STILL[:n], STILL[:n], STILL[:n]
+        )
         assert curve.is_over() is expected
 
 

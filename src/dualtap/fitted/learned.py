@@ -112,7 +112,7 @@ class LearnedPatterns(
         rows = counted(spins, sample_weight)
         self._learn(rows, origin(X), as_generator(self.random_state))
         if rows is not spins:
-            self.labels_ = self.assign(spins).label
+            self.labels_ = nearest_patterns(spins, self.patterns_)[0].label
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
         kept = spread_rows(rows)

@@ -15,8 +15,9 @@ def distinct(spins: Spins) -> Spins:
 
     Repeated rows, rows with weights and a histogram of either lead to the same rows and weights,
     in whatever order they come: they are sorted, and shuffled always in the same way, so that any
-    part of them is like the whole. If all rows differ and have weight 1, they stay as they are; so
-    do samples in a mapped file or on Dask workers.
+    part of them is like the whole. Rows of which nothing was observed are left out. If all rows
+    differ and have weight 1, they stay as they are; so do samples in a mapped file or on Dask
+    workers.
 
     Parameters
     ----------
@@ -33,12 +34,15 @@ def distinct(spins: Spins) -> Spins:
     >>> from dualtap.spins.distinct import distinct
     >>> rows = distinct(as_spins([[1, 1], [0, 1], [1, 1]]))
     >>> rows.values, rows.weights
-    (array([[ 1,  1],
-           [-1,  1]], dtype=int8), array([2., 1.]))
+    (array([[-1,  1],
+           [ 1,  1]], dtype=int8), array([1., 2.]))
     """
     keys = _keys(spins)
     if keys is None:
         return spins
+    if not spins.complete and 0 < np.count_nonzero(spins.n_observed) < spins.n_samples:
+        seen = np.flatnonzero(spins.n_observed)
+        spins, keys = spins.take(seen), keys[seen]
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) == spins.n_samples and (spins.weights is None or (spins.weights == 1).all()):
         return spins if spins.weights is None else spins.weighted(None)
