@@ -126,11 +126,10 @@ def test_a_full_disk_does_not_stop_a_kernel(monkeypatch, tmp_path):
 @on_posix
 def test_signals_end_the_command_in_good_order(run, tmp_path, monkeypatch, name, code):
     np.save(tmp_path / "d.npy", X)
-    start = dt.HopfieldRBM._start
 
     def interrupted(self, *args, **kwargs):
-        os.kill(os.getpid(), getattr(signal, name))
-        return start(self, *args, **kwargs)
+        signal.raise_signal(getattr(signal, name))
+        pytest.fail("the signal was not heeded")
 
     monkeypatch.setattr("dualtap.HopfieldRBM._follow", interrupted)
     words = ("--method", "rbm-paper", "--hidden", 2, "--checkpoint", "run.npz", "-o", "m.npz", "-q")

@@ -15,9 +15,9 @@ def distinct(spins: Spins) -> Spins:
 
     Repeated rows, rows with weights and a histogram of either lead to the same rows and weights,
     in whatever order they come: they are sorted, and shuffled always in the same way, so that any
-    part of them is like the whole. Rows of which nothing was observed are left out. If all rows
-    differ and have weight 1, they stay as they are; so do samples in a mapped file or on Dask
-    workers.
+    part of them is like the whole. Rows of which nothing was observed come last, so that the others
+    are as they would be without them. If all others differ and have weight 1, all stay as they are;
+    so do samples in a mapped file or on Dask workers.
 
     Parameters
     ----------
@@ -40,15 +40,17 @@ def distinct(spins: Spins) -> Spins:
     keys = _keys(spins)
     if keys is None:
         return spins
-    if not spins.complete and 0 < np.count_nonzero(spins.n_observed) < spins.n_samples:
-        seen = np.flatnonzero(spins.n_observed)
-        spins, keys = spins.take(seen), keys[seen]
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    if len(first) == spins.n_samples and (spins.weights is None or (spins.weights == 1).all()):
+    seen = np.flatnonzero(spins.n_observed)
+    _, first, which = np.unique(keys[seen], return_index=True, return_inverse=True)
+    if len(first) == len(seen) and (spins.weights is None or (spins.weights == 1).all()):
         return spins if spins.weights is None else spins.weighted(None)
-    weights = np.bincount(which, spins.weights).astype(np.float64)
+    each = np.ones(spins.n_samples) if spins.weights is None else spins.weights
     order = np.random.default_rng(0).permutation(len(first))
-    rows = spins.take(first[order]).weighted(weights[order])
+    chosen, weights = seen[first[order]], np.bincount(which, each[seen])[order]
+    if len(seen) < spins.n_samples:
+        empty = np.flatnonzero(spins.n_observed == 0)
+        chosen, weights = np.append(chosen, empty[0]), np.append(weights, each[empty].sum())
+    rows = spins.take(chosen).weighted(weights)
     if isinstance(rows, PackedSpins) and rows.n_entries <= DENSE:  # as a histogram is kept
         return DenseSpins(rows.values, rows.encoding, rows.reads).weighted(rows.weights)
     return rows
