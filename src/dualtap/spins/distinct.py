@@ -46,7 +46,8 @@ def distinct(spins: Spins) -> Spins:
         return spins if spins.weights is None else spins.weighted(None)
     each = np.ones(spins.n_samples) if spins.weights is None else spins.weights
     order = np.random.default_rng(0).permutation(len(first))
-    chosen, weights = seen[first[order]], np.bincount(which, each[seen])[order]
+    chosen = seen[first[order]]
+    weights = np.bincount(which, each[seen]).astype(np.float64)[order]
     if len(seen) < spins.n_samples:
         empty = np.flatnonzero(spins.n_observed == 0)
         chosen, weights = np.append(chosen, empty[0]), np.append(weights, each[empty].sum())
