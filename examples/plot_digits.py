@@ -66,16 +66,16 @@ state = 2 * nearest.label + (nearest.sign > 0)
 # Compared
 # --------
 # All see the same 1300 digits and are judged on the others. k-means and the mixture are given the
-# number of classes, ten; the RBM has as many hidden units as there are patterns. ``HopfieldRBM``,
-# of this package too, has weights that are not bound to be ±1. k-means is read as a mixture: within
-# a cluster, pixels are independent.
+# number of classes, ten; RBMs have 20 hidden units. ``HopfieldRBM``, of this package too, has weights
+# that are not bound to be ±1. k-means is read as a mixture: within a cluster, pixels are
+# independent.
 
 rbm = dt.HopfieldRBM(20, hidden="binary", fields=True, random_state=0).fit(data.X)
 results = [
     Result("HopfieldPatterns, nearest pattern", data.agreement(state), np.nan),
     ours("HopfieldPatterns", model, data),
     ours("HopfieldRBM", rbm, data),
-    *others(data, model.n_patterns_, (0.05, 0.1)),
+    *others(data, 20, (0.05, 0.1)),
 ]
 print(as_table(results))
 

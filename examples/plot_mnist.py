@@ -53,11 +53,11 @@ rows = [
 # %%
 # Compared
 # --------
-# All see the same 200 digits and are judged on 200 others. The RBM has as many hidden units as
-# there are patterns, and the better of two learning rates on a fifth of the digits; k-means and the
-# mixture are given the number of classes, ten.
+# All see the same 200 digits and are judged on 200 others. The RBM has 20 hidden units, and the
+# better of two learning rates on a fifth of the digits; k-means and the mixture are given the
+# number of classes, ten.
 
-results = [ours("HopfieldPatterns", model, data), *others(data, model.n_patterns_, (0.1, 0.2))]
+results = [ours("HopfieldPatterns", model, data), *others(data, 20, (0.1, 0.2))]
 print(as_table(results))
 
 # %%

@@ -60,7 +60,7 @@ def test_what_is_not_there_does_not_come_back(taught):
 def test_the_answer_does_not_depend_on_the_number_of_workers(taught):
     _, X, model, _ = taught
     before = model.get_params()
-    found, again = (dt.stability(model, X, 4, random_state=3, n_jobs=n) for n in (1, 2))
+    found, again = (dt.stability(model, X, 2, random_state=3, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(again.agreement, found.agreement)
     np.testing.assert_array_equal(again.edges.low, found.edges.low)
     assert model.get_params() == before
@@ -86,7 +86,7 @@ def test_intervals_are_those_of_the_refits(taught, monkeypatch):
 def test_intervals_cover_the_couplings_of_teachers():
     """All couplings of a teacher share one strength: many teachers, few refits of each."""
     covered = []
-    for seed in range(20):
+    for seed in range(12):
         teacher = dt.HopfieldModel.random(150, 2, beta=2.0, random_state=seed)
         X = teacher.sample(40, random_state=seed + 100)
         model = fit(X)
@@ -95,7 +95,7 @@ def test_intervals_cover_the_couplings_of_teachers():
         edges = dt.stability(model, X, 10, top=None, random_state=seed).edges
         J = 2.0 * teacher.couplings()[edges.i, edges.j]
         covered.append(((edges.low <= J) & (edges.high >= J)).mean())
-    assert len(covered) > 12
+    assert len(covered) > 6
     assert np.mean(covered) > 0.8
 
 

@@ -44,7 +44,7 @@ class Prior(Protocol):
     ...     def sample(self, x, rng):
     ...         return np.where(rng.random(x.shape) < 1 / (1 + np.exp(-4 * x)), 2, -2)
     >>> X = dt.HopfieldModel.random(50, 2, beta=2.0, random_state=0).sample(200, random_state=1)
-    >>> rbm = dt.HopfieldRBM(4, hidden=Twos(), random_state=0).fit(X)
+    >>> rbm = dt.HopfieldRBM.paper(4, hidden=Twos(), max_updates=200, random_state=0).fit(X)
     >>> rbm.score(X) > -0.5
     True
     """
