@@ -66,8 +66,8 @@ state = 2 * nearest.label + (nearest.sign > 0)
 # Compared
 # --------
 # All see the same 1300 digits and are judged on the others. k-means and the mixture are given the
-# number of classes, ten; RBMs have 20 hidden units. ``HopfieldRBM``, of this package too, has weights
-# that are not bound to be ±1. k-means is read as a mixture: within a cluster, pixels are
+# number of classes, ten; RBMs have 20 hidden units. ``HopfieldRBM``, of this package too, has
+# weights that are not bound to be ±1. k-means is read as a mixture: within a cluster, pixels are
 # independent.
 
 rbm = dt.HopfieldRBM(20, hidden="binary", fields=True, random_state=0).fit(data.X)
