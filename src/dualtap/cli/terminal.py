@@ -32,7 +32,7 @@ _PER_PATTERN = {
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
     "mean_confidence": ("mean |m|", "{:.3f}"),
-    "unsure_bits": ("uncertain bits (|m| < 0.8)", "{:d}"),
+    "unsure_bits": ("uncertain bits", "{:d}"),
     "returned": ("found again", "{:.0%}"),
     "cosine": ("median cosine", "{:.2f}"),
     "bits": ("spins", "{:d}"),
