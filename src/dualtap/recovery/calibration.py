@@ -21,9 +21,9 @@ SAME = 0.9
 """Cosine of two patterns from which they are one (``benchmarks fits``)."""
 CONFIRMED = 4.0
 """Nats beyond the costs by which a half of the samples confirms patterns (``benchmarks nulls``)."""
-SMALL = 2**17
-"""Entries of samples and of couplings up to which two initial models are tried, and the mean of
-two halvings is taken (``benchmarks real``: digits, spect; time)."""
+HALVED_TWICE = 2**17
+"""Entries of samples and of couplings up to which the mean of two halvings is taken
+(``benchmarks real``: digits, time)."""
 LEAST_GAIN = 0.1
 """Nats by which a change must shorten the description (``benchmarks fits``: seeds)."""
 STUDENTS = 16

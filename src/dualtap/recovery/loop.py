@@ -140,11 +140,6 @@ def _with_means(judge: Judge, state: State) -> State:
     return state._replace(fit=fit._replace(b=fields[k], L=L))
 
 
-def _is_small(judge: Judge) -> bool:
-    """Say whether there is time to try things twice."""
-    return judge.n_spins * max(judge.rows.shape) <= calibration.SMALL
-
-
 def _objective(state: State) -> float:
     return state.objective
 
@@ -203,11 +198,9 @@ def grown(search: Search, state: State, nothing: State) -> State:
 
     Where that is quick, independent spins are tried as a start, too.
     """
-    starts = [state]
+    starts = [state, nothing] if len(state.fit.Z) else [nothing]
     if search.judge.n_spins > MOST_SPINS:  # directions of large data show the errors of few rows
         starts = [finer(search, state)]
-    elif len(state.fit.Z) and _is_small(search.judge):
-        starts.append(nothing)
     return min((_with_sets(search, start) for start in starts), key=_objective)
 
 
@@ -245,14 +238,16 @@ def _grown_by_halves(search: Search, state: State, nothing: State) -> State:
     if len(state.fit.Z):  # are in no pool yet
         propose(halves, nothing, pools, search.rng)
     search.pools = pools
-    if not _is_small(judge):
+    if judge.n_spins * max(judge.rows.shape) > calibration.HALVED_TWICE:
         return one
     other = _grown_by(halves_of(judge, rng, search.spins.reads), search, state, Pools())
     if other is state:
         return one
     mean = averaged(judge, len(state.fit.Z), one, other)
     either = one._replace(objective=(one.objective + other.objective) / 2)
-    return search.better(either, mean, "average", "two halvings")
+    if search.better(either, mean, "average", "two halvings") is mean:
+        return mean
+    return min(one, other, key=_objective)
 
 
 def _grown_by(halves: Halves, search: Search, state: State, pools: Pools) -> State:
