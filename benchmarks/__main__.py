@@ -2,7 +2,8 @@
 
 Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
 these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``, which need
-``--data DIR``, ``rbm-robust``, ``sensitivity``, and ``scaling-paper``, which takes half an hour.
+``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, and ``scaling-paper``, which takes
+half an hour.
 ``python -m benchmarks recovery --help`` lists the options of one.
 """
 
@@ -23,6 +24,7 @@ from benchmarks import (
     nulls,
     rbm,
     rbm_data,
+    rbm_mixing,
     real,
     recovery,
     recovery_speed,
@@ -136,11 +138,20 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "fits": fits.run,
     "rbm-robust": rbm_data.robust,
     "rbm-real": rbm_data.real,
+    "rbm-mixing": rbm_mixing.run,
     "real": real.run,
     "structure": structure.run,
     "sensitivity": sensitivity.run,
 }
-NOT_BY_DEFAULT = ("scaling-paper", "rbm-robust", "rbm-real", "real", "structure", "sensitivity")
+NOT_BY_DEFAULT = (
+    "scaling-paper",
+    "rbm-robust",
+    "rbm-real",
+    "rbm-mixing",
+    "real",
+    "structure",
+    "sensitivity",
+)
 
 
 def main(arguments: list[str]) -> None:

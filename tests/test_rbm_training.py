@@ -227,7 +227,8 @@ def arrays_of(state):
         state.weights,
         state.fields,
         *state.velocity,
-        *state.chains,
+        state.chains.spins,
+        state.chains.generators,
         state.imputing,
     ]
 

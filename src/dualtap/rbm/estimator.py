@@ -80,8 +80,10 @@ class HopfieldRBM(TrainedRBM):
         Markov chains of PCD, started at random and kept.
     n_steps : int
         T, block Gibbs steps per update.
-    estimate : {"pcd", "cd"}
-        "cd" starts the chains at the mini-batch in every update instead.
+    estimate : {"pcd", "cd", "tempering"}
+        "cd" starts the chains at the mini-batch in every update instead; "tempering" gives every
+        chain replicas at smaller weights and lets them exchange states, which takes as many times
+        longer as there are rungs (up to 30 for 1000 spins), and keeps all clusters in reach.
     momentum : float in [0, 1)
         Share of the last change that is repeated.
     weight_decay : float
@@ -161,7 +163,7 @@ class HopfieldRBM(TrainedRBM):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "estimate": [StrOptions({"pcd", "cd"})],
+        "estimate": [StrOptions({"pcd", "cd", "tempering"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "centering": ["boolean"],

@@ -169,9 +169,17 @@ class TrainedRBM(LearnedRBM):
             # ±1 units that start along modes stay there, and find less; Gaussian ones turn.
             by_modes = len(data.held_out) and isinstance(prior, GaussianPrior)
             init = "data" if by_modes else "random"
-        n_chains = self.n_chains if self.estimate == "pcd" else self.batch_size
-        weights = first_weights(init, data, n_hidden, fields)
-        run = start_run(data, n_hidden, n_chains, self.batch_size, rates, data.seed, weights)
+        n_chains = self.batch_size if self.estimate == "cd" else self.n_chains
+        run = start_run(
+            data,
+            n_hidden,
+            n_chains,
+            self.batch_size,
+            rates,
+            data.seed,
+            first_weights(init, data, n_hidden, fields),
+            tempering=self.estimate == "tempering",
+        )
         name = hidden if self.hidden == "auto" and isinstance(hidden, str) else ""
         return replace(run, data=self._fingerprint(data.spins), prior=name)
 

@@ -14,6 +14,7 @@ from dualtap._chains import seeded_generators
 from dualtap._files import stored_parameters
 from dualtap._html import SummaryInNotebooks
 from dualtap._random import RandomState, as_generator
+from dualtap._threads import one_blas_thread
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.edges import HasCouplings, RowsOfJ, low_rank_rows
 from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
@@ -27,11 +28,14 @@ from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, p
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.run_files import read_run, write_run
+from dualtap.rbm.samples import mean_fields
 from dualtap.rbm.scores import HasScores
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE
+from dualtap.rbm.tempering import run_tempered, tuned_chains
 from dualtap.spins import as_spins
 from dualtap.spins.cluster import blocks_of
 
+_LADDERS, _SWEEPS, _STEPS = 20, 20, 100  # of sample()
 _STOPPED = {
     "flat": "the pseudo-likelihood is flat",
     "validation": "held-out samples score worse",
@@ -76,16 +80,27 @@ class LearnedRBM(
         return blocks_of(validated_spins(self, X), held=False).map(self.model().hidden_means)
 
     def sample(
-        self, n_samples: int = 1, *, n_steps: int = 100, random_state: RandomState = None
+        self,
+        n_samples: int = 1,
+        *,
+        n_steps: int | None = None,
+        tempering: bool = True,
+        random_state: RandomState = None,
     ) -> NDArray[np.int8]:
-        """Draw samples by block Gibbs steps that start where the chains of training ended.
+        """Draw samples by parallel tempering, from where the chains of training ended.
+
+        Chains of block Gibbs steps alone stay near the pattern or cluster where they start. With
+        tempering they exchange states with replicas at smaller weights, down to independent spins,
+        whose number and scales are found first (:mod:`dualtap.rbm.tempering`).
 
         Parameters
         ----------
         n_samples : int
-        n_steps : int
-            Steps from the chain's end to the sample. Chains seldom pass from a pattern to
-            another, so samples from the same chain stay near the same pattern.
+        n_steps : int, optional
+            Steps between two samples of one of 20 ladders; 20 by default. Without tempering, steps
+            from the end of a chain of training to its sample; 100 by default.
+        tempering : bool
+            False for plain chains, which are faster, and enough if samples do not cluster.
         random_state : int, RandomState, Generator or None
 
         Returns
@@ -93,15 +108,30 @@ class LearnedRBM(
         array of shape (n_samples, n_spins), int8 ±1
         """
         check_is_fitted(self)
+        n_steps = (_SWEEPS if tempering else _STEPS) if n_steps is None else n_steps
         if n_samples < 1 or n_steps < 1:
             raise ValueError(
                 f"n_samples and n_steps must be at least 1, got {n_samples} and {n_steps}"
             )
         rng = as_generator(random_state)
-        ends = self._kept().chains.spins
-        order = np.resize(rng.permutation(len(ends)), n_samples)
-        chains = Chains(ends[order], seeded_generators(n_samples, rng))
-        return advance(self.model(), chains, n_steps).spins.astype(np.int8)
+        ends, model = self._kept().chains.target, self.model()
+        n_chains = min(n_samples, _LADDERS) if tempering else n_samples
+        start = ends[np.resize(rng.permutation(len(ends)), n_chains)]
+        if not tempering:
+            chains = Chains(start, seeded_generators(n_samples, rng))
+            return advance(model, chains, n_steps).spins.astype(np.int8)
+        with one_blas_thread():
+            chains = tuned_chains(model, start, self._base(), rng)
+            n_each = -(-n_samples // n_chains)
+            found = run_tempered(model, chains, n_steps * n_each, n_steps)
+        return found.states.reshape(-1, model.n_spins)[:n_samples]
+
+    def _base(self) -> FloatArray:
+        """Return fields of independent spins with the means of the chains of training."""
+        state = self._kept()
+        if not state.fields.any():
+            return state.fields
+        return mean_fields(state.chains.target.astype(np.int8))
 
     def couplings(self) -> NDArray[np.float64]:
         r"""Return the couplings of all pairs of spins.
@@ -124,7 +154,7 @@ class LearnedRBM(
 
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of the chains of training in ascending order."""
-        chains = as_spins(self._kept().chains.spins)
+        chains = as_spins(self._kept().chains.target)
         return np.sort(self.score_samples(chains))
 
     def _conditionals(self) -> Conditionals:
