@@ -126,7 +126,9 @@ class HopfieldRBM(TrainedRBM):
     singular_values_ : array of shape (n_hidden,)
         Of W, in descending order.
     n_patterns_ : int
-        One for each singular value above the widest gap, if as many are found; 0 without a gap.
+        One for each singular value above the widest gap, if as many are found. Without a gap, one
+        for each direction of the data above the noise edge if units are Gaussian, there are no
+        fields and samples were held out; else 0.
     patterns_ : array of shape (n_patterns, n_spins), int8
         ±1 vectors that span the same space as the singular vectors above the gap. The weights
         know the patterns up to a rotation only; independence over sites undoes it.
@@ -195,7 +197,7 @@ class HopfieldRBM(TrainedRBM):
         max_updates: int = 20_000,
         max_seconds: float | None = None,
         early_stopping: bool = True,
-        look_every: int = 25,
+        look_every: int = 50,
         random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
@@ -325,6 +327,8 @@ class HopfieldRBM(TrainedRBM):
         self._keep(run)
         try:
             self._follow(spins, run, teacher, list(callbacks), path)
+            self._keep(self._run.on_host(), finished=True)
+            self._keep(self._with_signals(self._run, spins), finished=True)
         finally:
             self._keep(self._run.on_host(), finished=True)
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost

@@ -22,7 +22,7 @@ from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
-from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.patterns import Patterns, is_divided, patterns_from_weights
 from dualtap.rbm.pcd import Training
 from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
@@ -193,7 +193,7 @@ class LearnedRBM(
         >>> teacher = dt.HopfieldModel.random(n_spins=300, n_patterns=3, beta=2.0, random_state=0)
         >>> X = teacher.sample(200, random_state=1)
         >>> print(dt.HopfieldRBM(n_hidden=8, random_state=0).fit(X).summary())  # doctest: +ELLIPSIS
-        3 patterns, β = 2...: as many of 8 singular values stand above a gap
+        3 patterns, β = 2...: as many of 8 singular values are above a gap
         hidden units: gaussian
         training: ... updates, ended because the pseudo-likelihood is flat
         pseudo-likelihood: -0.0... per spin, -0.1... of held-out samples
@@ -203,7 +203,10 @@ class LearnedRBM(
         if n:
             found = "1 pattern" if n == 1 else f"{n} patterns"
             beta = f", β = {self.beta_:.3g}" if isinstance(self._prior(), GaussianPrior) else ""
-            first = f"{found}{beta}: as many of {n_hidden} singular values stand above a gap"
+            first = f"{found}{beta}: as many of {n_hidden} singular values are above a gap"
+            divided = is_divided(self.singular_values_, FIRST_SINGULAR_VALUE)
+            if self._run.n_signals is not None and not divided:
+                first = f"{found}{beta}: as many directions of the data are above the noise edge"
         else:
             first = f"no pattern: there is no gap between the {n_hidden} singular values"
         reason = _STOPPED.get(self.stop_reason_)
@@ -357,7 +360,9 @@ class LearnedRBM(
         check_is_fitted(self)
         if self._found is None:
             rng = np.random.default_rng([self._run.seed, 1])
-            self._found = patterns_from_weights(self.components_, FIRST_SINGULAR_VALUE, rng)
+            self._found = patterns_from_weights(
+                self.components_, FIRST_SINGULAR_VALUE, rng, self._run.n_signals
+            )
         return self._found
 
     def _keep(self, run: Run, *, finished: bool = False) -> None:

@@ -39,7 +39,7 @@ def write_run(
     provenance: dict[str, Any] = {
         "dualtap": __version__,
         "parameters": parameters,
-        "run": {name: getattr(run, name) for name in (*_SCALARS, "grown_from")},
+        "run": {name: getattr(run, name) for name in (*_SCALARS, "grown_from", "n_signals")},
     }
     columns = [column.name for column in fields(LearningCurve)]
     arrays = {f"curve_{name}": getattr(run.curve, name) for name in columns}
@@ -184,6 +184,9 @@ def _rebuild(
     grown_from = scalars.get("grown_from")
     if grown_from is not None and not isinstance(grown_from, float):
         raise ValueError(f"grown_from is {grown_from!r} where a number or null is needed")
+    n_signals = scalars.get("n_signals")
+    if n_signals is not None and (type(n_signals) is not int or n_signals < 0):
+        raise ValueError(f"n_signals is {n_signals!r} where a count or null is needed")
     best = None
     if "best_scores" in contents:
         update = with_fields(scalars, best_update=int)["best_update"]
@@ -195,7 +198,7 @@ def _rebuild(
             f"curve_singular_values has shape {curve.singular_values.shape} where "
             f"({len(curve.update)}, {len(state.weights)}) is needed"
         )
-    run = Run(state, curve, best=best, grown_from=grown_from, **told)
+    run = Run(state, curve, best=best, grown_from=grown_from, n_signals=n_signals, **told)
     return run, provenance["parameters"], contents.get("feature_names")
 
 
