@@ -2,8 +2,8 @@
 
 Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
 these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``, which need
-``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, and ``scaling-paper``, which takes
-half an hour.
+``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, ``archive``, which runs archived
+trials of the paper again, and ``scaling-paper``, which takes half an hour.
 ``python -m benchmarks recovery --help`` lists the options of one.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks import (
     against,
+    archive,
     claims,
     cluster,
     fits,
@@ -142,15 +143,11 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "real": real.run,
     "structure": structure.run,
     "sensitivity": sensitivity.run,
+    "archive": archive.run,
 }
 NOT_BY_DEFAULT = (
-    "scaling-paper",
-    "rbm-robust",
-    "rbm-real",
-    "rbm-mixing",
-    "real",
-    "structure",
-    "sensitivity",
+    *("scaling-paper", "rbm-robust", "rbm-real", "rbm-mixing"),
+    *("real", "structure", "sensitivity", "archive"),
 )
 
 
