@@ -195,8 +195,8 @@ class LearnedRBM(
         >>> print(dt.HopfieldRBM(n_hidden=8, random_state=0).fit(X).summary())  # doctest: +ELLIPSIS
         3 patterns, β = 2...: as many of 8 singular values are above a gap
         hidden units: gaussian
-        training: ... updates, ended because the pseudo-likelihood is flat
-        pseudo-likelihood: -0.0... per spin, -0.1... of held-out samples
+        training: ... updates, ended because ...
+        pseudo-likelihood: -0... per spin, -0.1... of held-out samples
         """
         check_is_fitted(self)
         n, n_hidden = self.n_patterns_, len(self.components_)
