@@ -80,7 +80,7 @@ def test_draws_are_right_within_their_error(law, n_gaps):
     found = [entry_probabilities(S, conditionals, n_draws, seed) for seed in range(n_seeds)]
     error = np.std(found, axis=0).max()
     # Odds and weights are ratios of means, which have a bias of 1/n_draws.
-    allowed = 4 * error / np.sqrt(n_seeds) + 0.3 / n_draws
+    allowed = 4 * error / np.sqrt(n_seeds) + 0.5 / n_draws
     assert np.abs(np.mean(found, axis=0) - expected).max() < allowed
 
 
@@ -102,11 +102,13 @@ def test_modes_that_no_single_spin_connects_have_their_weights():
     n = 10
     b = np.full(n, -(n - 2) * 3, np.float32) + np.linspace(0, 1, n, dtype=np.float32)
     law = LinearConditionals(np.ones((1, n), np.float32), np.array([-3], np.float32), b)
-    found = entry_probabilities(np.zeros((1, n), np.float32), law, n_draws=200)[0]
-    exact = entry_probabilities(np.zeros((1, n), np.float32), law, n_draws=2**n)[0]
+    gaps = np.zeros((1, n), np.float32)
+    found = [entry_probabilities(gaps, law, n_draws=200, seed=seed)[0] for seed in range(10)]
+    exact = entry_probabilities(gaps, law, n_draws=2**n)[0]
     odds = np.exp(2 * np.linspace(0, 1, n))
     np.testing.assert_allclose(exact, odds / odds.sum(), atol=0.01)
-    np.testing.assert_allclose(found, exact, atol=0.06)
+    np.testing.assert_allclose(found, np.tile(exact, (10, 1)), atol=0.15)
+    np.testing.assert_allclose(np.mean(found, axis=0), exact, atol=0.03)
 
 
 def test_rows_of_any_number_of_gaps_do_not_depend_on_each_other():
@@ -118,11 +120,16 @@ def test_rows_of_any_number_of_gaps_do_not_depend_on_each_other():
 
 
 def test_a_row_without_information_is_undecided():
-    """Far below the transition a chain never leaves the pattern it falls into."""
+    """Far below the transition a chain never leaves the pattern it falls into.
+
+    By symmetry every entry has odds of 1; the 500 chains end with weights of a few patterns.
+    """
     V = RNG.choice(np.array([-1, 1], np.float32), size=(3, 60))
     law = LinearConditionals(V, np.full(3, 4 / 60, np.float32), np.zeros(60, np.float32))
-    found = entry_probabilities(np.zeros((1, 60), np.float32), law, n_draws=500)
-    np.testing.assert_allclose(found, 0.5, atol=0.25)
+    gaps = np.zeros((1, 60), np.float32)
+    found = [entry_probabilities(gaps, law, n_draws=500, seed=seed)[0] for seed in range(16)]
+    np.testing.assert_allclose(found, 0.5, atol=0.35)
+    np.testing.assert_allclose(np.mean(found, axis=0), 0.5, atol=0.07)
 
 
 def test_draws_must_be_some():

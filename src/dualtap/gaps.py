@@ -14,9 +14,9 @@ own value must not be used, and the average over g uses it; the odds need no sec
 The average is over all states of the gaps where these are few, and exact. Otherwise weighted states
 are drawn by annealing: Gibbs sampling in many chains, from random spins at infinite temperature to
 the law itself, :math:`P_t \propto P^t` with t from 0 to 1. Each step multiplies the weight of a
-chain by :math:`P^{\Delta t}`, and where few chains have most of the weight they are continued in
-place of the others (sequential Monte Carlo). Chains at t = 1 alone would stay in the mode they
-start in: one-hot columns have modes that no change of a single spin connects.
+chain by :math:`P^{\Delta t}`, as far as half of the chains keep their weight, and heavy chains are
+continued in place of light ones (sequential Monte Carlo). Chains at t = 1 alone would stay in the
+mode they start in: one-hot columns have modes that no change of a single spin connects.
 """
 
 from __future__ import annotations
@@ -45,8 +45,12 @@ __all__ = ["Conditionals", "LinearConditionals", "entry_probabilities"]
 IntArray = NDArray[np.int64]
 _DRAWS = 128
 """States of the gaps of a row that are averaged over: all of them for up to seven gaps."""
-_STEPS = 16
-"""Temperatures from infinity to that of the law."""
+_STEPS = 100
+"""Temperatures from infinity to that of the law, at most."""
+_BISECTIONS = 12
+"""Of the share of the way to the law, to find the next temperature."""
+_FEWEST = 0.75
+"""Share of the chains worth their weight, below which heavy ones are continued."""
 _LARGEST_EXPONENT = 80.0
 """e to this is a float32, and the sum of many as well."""
 _HELD = 2**21
@@ -200,39 +204,81 @@ def _drawn(S: F32, law: Conditionals, n_draws: int, seed: int) -> tuple[F32, F32
     """Return states drawn by annealing and the logarithms of their weights, as `_all_states`.
 
     Rows come in descending order of their gaps: those that are still to be visited are together.
+    A row that has reached its law is left alone, so that no row depends on the others.
     """
     gaps = S == 0
-    n_gaps = np.count_nonzero(gaps, axis=1)
-    sites = np.argsort(~gaps, axis=1, kind="stable")  # of each row: its gaps, then the rest
-    T = np.repeat(np.where(gaps, _SIGNS[0], S)[None], n_draws, axis=0)
-    x = T @ law.factors.T
-    log_w = np.zeros(T.shape[:2], np.float32)
-    for step in range(_STEPS + 1):
+    result = np.repeat(np.where(gaps, _SIGNS[0], S)[None], n_draws, axis=0)
+    log_weights = np.zeros(result.shape[:2], np.float32)
+    moving, T, t = np.arange(len(S)), result.copy(), np.zeros(len(S), np.float32)
+    x, log_w = T @ law.factors.T, log_weights.copy()
+    for step in range(_STEPS):
         rng = np.random.default_rng([seed, step])
-        if step:
-            log_w += law.log_weights(x, T) / _STEPS
-            _continue_heaviest(T, x, log_w, rng.random())
-        u = rng.random((n_gaps[0], n_draws, 1), dtype=np.float32)
-        for k, numbers in enumerate(u):
-            n_left = np.count_nonzero(n_gaps > k)
-            _visit(T, x, sites[:n_left, k], law, numbers, step / _STEPS)
-    return T, log_w
+        start = rng.random()
+        _sweep(T, x, gaps[moving], law, rng, t)
+        done = t == 1
+        if done.any():
+            result[:, moving[done]], log_weights[:, moving[done]] = T[:, done], log_w[:, done]
+            moving, T, x, log_w, t = (
+                moving[~done],
+                T[:, ~done],
+                x[:, ~done],
+                log_w[:, ~done],
+                t[~done],
+            )
+        if not len(moving):
+            return result, log_weights
+        log_p = law.log_weights(x, T)
+        dt = _next_step(log_w, log_p, 1 - t) if step < _STEPS - 2 else 1 - t
+        t, log_w = np.where(dt == 1 - t, np.float32(1), t + dt), log_w + dt * log_p
+        _continue_heaviest(T, x, log_w, start)
+    return result, log_weights
+
+
+def _next_step(log_w: F32, log_p: F32, left: F32) -> F32:
+    """Return for each row the largest step that leaves half of the chains their weight."""
+    low, high = np.zeros_like(left), left.copy()
+    enough = _effective(log_w + high * log_p) >= len(log_w) / 2
+    low[enough] = left[enough]
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        enough = _effective(log_w + middle * log_p) >= len(log_w) / 2
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    # Chains of one weight in the smallest step: at least that, or it would not end.
+    return np.where(low > 0, low, high).astype(np.float32)
+
+
+def _effective(log_w: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return how many chains of equal weight those of each row are worth."""
+    result: NDArray[np.float64] = 1 / np.square(softmax(log_w.astype(np.float64), axis=0)).sum(0)
+    return result
 
 
 def _continue_heaviest(T: F32, x: F32, log_w: F32, start: float) -> None:
-    """Put copies of heavy chains in place of light ones, in rows where these are more than half."""
+    """Put copies of heavy chains in place of light ones, in rows where many are light."""
     w, n = softmax(log_w, axis=0), len(T)
-    for row in np.flatnonzero(np.square(w).sum(axis=0) > 2 / n):
+    for row in np.flatnonzero(_effective(log_w) < _FEWEST * n):
         ends = np.cumsum(w[:, row], dtype=np.float64)
         kept = np.searchsorted(ends, (np.arange(n) + start) / n * ends[-1])
         T[:, row], x[:, row], log_w[:, row] = T[kept, row], x[kept, row], 0
 
 
-def _visit(T: F32, x: F32, sites: IntArray, law: Conditionals, u: F32, t: float) -> None:
+def _sweep(
+    T: F32, x: F32, gaps: NDArray[np.bool_], law: Conditionals, rng: np.random.Generator, t: F32
+) -> None:
+    """Visit the gaps of all rows once; T and x change."""
+    n_gaps = np.count_nonzero(gaps, axis=1)
+    sites = np.argsort(~gaps, axis=1, kind="stable")  # of each row: its gaps, then the rest
+    for k in range(n_gaps[0]):
+        u = rng.random((len(T), 1), dtype=np.float32)
+        n_left = np.count_nonzero(n_gaps > k)
+        _visit(T, x, sites[:n_left, k], law, u, t[:n_left])
+
+
+def _visit(T: F32, x: F32, sites: IntArray, law: Conditionals, u: F32, t: F32) -> None:
     """Draw one spin of each of the first rows given the others, in all chains; T and x change."""
     rows = np.arange(len(sites))
     s, inputs = T[:, rows, sites], x[:, : len(sites)]
-    p = expit(2 * np.float32(t) * law.site_fields(inputs, sites, s))
+    p = expit(2 * t * law.site_fields(inputs, sites, s))
     drawn = np.where(u < p, _SIGNS[0], _SIGNS[1])
     T[:, rows, sites] = drawn
     inputs += (drawn - s)[..., None] * law.factors[:, sites].T
