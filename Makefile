@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test attack torch test-torch coverage lint format bench docs paper figures lock clean
+.PHONY: help demo test attack torch test-torch coverage lint format bench docs package paper figures lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,20 @@ bench: $(VENV)/.dev ## Measure speed against references; writes benchmarks/resul
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	rm -rf docs/generated # a page of a name that is gone would be a warning
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# In an environment of its own, as a user would install it: the wheel is imported, not the source.
+package: $(VENV)/.run ## Build sdist and wheel into dist/, check both, and try the wheel
+	rm -rf dist build/wheel
+	$(BIN)/pip install --quiet --editable '.[package]'
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/pip install --quiet "$$(echo dist/*.whl)[report]"
+	cd build && wheel/bin/dualtap demo --force --quiet --output demo.png
+	cd build && wheel/bin/dualtap dataset groups --force --quiet -o groups.csv
+	cd build && wheel/bin/dualtap fit groups.csv --labels label --force --quiet -o model.npz
+	cd build && wheel/bin/dualtap show model.npz --data groups.csv --labels label --force --report report.html
 
 paper: $(VENV)/.run ## Run the paper's trials at its own counts (hours, resumable) into docs/results
 	$(BIN)/dualtap reproduce all --full --out results --export docs/results \

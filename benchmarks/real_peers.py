@@ -21,7 +21,7 @@ from dualtap.baselines.regressions import (
     ising_pseudo_likelihood,
     minimise,
 )
-from dualtap.gaps import entry_probabilities, random_draws
+from dualtap.gaps import entry_probabilities
 
 Floats = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -30,7 +30,6 @@ Rows = NDArray[np.int64]
 Scores = Callable[[Spins, Spins], list[float]]
 MIXTURE_SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 N_STARTS = 5
-N_DRAWS = 200  # of missing entries, to average over
 EM_STEPS = 300
 EM_GAIN = 1e-4  # nats per sample: EM stops when a step gains less
 REGULARIZATIONS = tuple(float(x) for x in np.logspace(1, -5, 13))
@@ -158,10 +157,9 @@ class Couplings(NamedTuple):
         return ising_pseudo_likelihood(X, self.J, self.b)
 
     def fill(self, X: Spins, seed: int) -> Floats:
-        """Average over the missing entries by Gibbs sampling, as our own models do."""
+        """Average over the missing entries as our own models do."""
         law = PairwiseConditionals(self.J.astype(np.float32), self.b.astype(np.float32))
-        draws = random_draws(N_DRAWS, X.shape[1], np.random.default_rng(seed))
-        return entry_probabilities(X.astype(np.float32), law, draws)
+        return entry_probabilities(X.astype(np.float32), law, seed=seed)
 
 
 class PairwiseConditionals(NamedTuple):
@@ -174,6 +172,11 @@ class PairwiseConditionals(NamedTuple):
     def factors(self) -> F32:
         """The fields depend on the spins themselves."""
         return np.eye(len(self.b), dtype=np.float32)
+
+    def log_weights(self, x: F32, S: F32) -> F32:
+        """Return log P up to a constant; of couplings that differ both ways, their mean."""
+        result: F32 = np.einsum("...i,...i->...", x @ self.J.T / 2 + self.b, x)
+        return result
 
     def fields(self, S: F32) -> F32:
         """Return h of every spin."""

@@ -47,10 +47,8 @@ ROOMS = [
     "datasets",
     "io",
     "plots",
-    "_summary",
     "report",
     "experiments",
-    "_terminal",
     "cli",
     "__main__",
 ]

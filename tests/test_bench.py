@@ -447,7 +447,7 @@ def test_bench_outside_a_checkout(run):
     assert (code, out) == (2, "")
     assert err == (
         "dualtap: the benchmarks are not installed with dualtap: "
-        "run this in the folder of a checkout\n"
+        "run this command in a source checkout\n"
     )
 
 
@@ -469,18 +469,19 @@ def small_checkout(tmp_path, monkeypatch):
     )
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         del sys.modules[name]
 
 
 def test_bench_in_a_checkout(small_checkout, run):
+    path = list(sys.path)
     code, out, err = run("bench", "sampling", "--quick", "--runs", 2, "--out", "there")
     assert (code, out, err) == (0, "there/peers-sampling.md\n", "")
     assert Path("called").read_text() == "(['sampling'], True, 2)"
     assert run("bench", "-q") == (0, "", "")
     assert Path("called").read_text() == "([], False, None)"
+    assert sys.path == path
 
 
 def test_a_comparison_from_runs_to_files(measured, monkeypatch, tmp_path, capsys):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dualtap as dt
-from dualtap._summary import rows_table, units_table
+from dualtap.cli.tables import rows_table, units_table
 from dualtap.io import SampleFile, matched, read_samples, write_samples
 from dualtap.io.matching import in_order
 from dualtap.spins import PackedSpins, as_spins, builder
@@ -54,7 +54,7 @@ def test_stability(data):
     options = ["-n", "3", "-o", "s.csv", "--edges", "e.csv", "--top", "20"]
     code, out, err = data("stability", "model.npz", "gaps.csv", *options)
     assert (code, err) == (0, "")
-    assert "comes back" in out
+    assert "found again" in out
     model = dt.load("model.npz")
     found = dt.stability(model, read_samples("gaps.csv").spins, 3, top=20, random_state=0)
     bits = pd.read_csv("s.csv")
@@ -155,7 +155,7 @@ def test_filled_files_keep_everything_else(data):
     assert (code, err) == (0, "")
     given, filled = read_samples("gaps.csv"), read_samples("filled.csv")
     n_gaps = given.spins.n_missing
-    assert out.startswith(f"{n_gaps} missing entries filled, in filled.csv\n")
+    assert out.startswith(f"{n_gaps} missing entries filled; written to filled.csv\n")
     assert filled.spins.complete
     assert (filled.names, filled.sample_names) == (given.names, given.sample_names)
     assert filled.spins.encoding == "0/1"
@@ -215,7 +215,7 @@ def test_names_in_a_graph_may_hold_anything(tmp_path):
 def test_patterns_as_a_table(data):
     code, out, _ = data("export", "model.npz", "-o", "patterns.csv", "--json")
     assert code == 0
-    assert json.loads(out) == {"units": N, "n_patterns": 2, "file": "patterns.csv"}
+    assert json.loads(out) == {"n_spins": N, "n_patterns": 2, "file": "patterns.csv"}
     model, found = dt.load("model.npz"), pd.read_csv("patterns.csv")
     assert found.columns.tolist() == [
         *("name", "field", "pattern_0", "confidence_0", "effect_0"),

@@ -5,10 +5,10 @@ import pytest
 
 import dualtap as dt
 from dualtap import HopfieldModel, HopfieldPatterns, as_spins
-from dualtap._summary import describe, headline
-from dualtap._terminal import print_result
+from dualtap.cli.terminal import print_result
 from dualtap.report.contents import contents
 from dualtap.report.material import checked
+from dualtap.report.summary import describe, headline
 from dualtap.spins import PackedSpins, builder
 
 

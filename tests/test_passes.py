@@ -10,9 +10,9 @@ from scipy.optimize import linear_sum_assignment
 
 import dualtap as dt
 from dualtap._kernels import overlaps
-from dualtap._summary import describe
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, GramCouplings, HebbianCouplings
 from dualtap.published.starts import eigenpair_in_passes, spectral_student
+from dualtap.report.summary import describe
 from dualtap.spins import DenseSpins, PackedSpins, Spins, as_spins, blocks, builder
 from dualtap.spins.blocks import Blocks
 from dualtap.subspace import singular

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dualtap._summary import carrying_spins
-from dualtap._terminal import plain, print_pictures, print_result
+from dualtap.cli.terminal import plain, print_pictures, print_result
+from dualtap.report.summary import carrying_spins
 
 
 def test_long_tables_say_what_they_leave_out(capsys):
@@ -38,13 +38,13 @@ def test_nothing_found_prints_no_table(capsys):
 
 
 def test_a_reason_is_said_once_and_on_one_line(capsys):
-    reason = "coins " * 40
+    reason = "noise " * 40
     print_result({"n_patterns": 0, "reason": reason, "beta": None}, f"no pattern: {reason}")
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == f"no pattern: {reason}"
-    assert rest == ["n patterns  0", "beta        unknown"]
+    assert rest == ["patterns  0", "β         unknown"]
     print_result({"n_patterns": 2, "reason": reason}, "Two")
-    assert f"reason      {reason}" in capsys.readouterr().out.splitlines()
+    assert f"reason    {reason}" in capsys.readouterr().out.splitlines()
     print_result({"n_patterns": 2, "reason": ""}, "Two, from a file that does not say why")
     assert "reason" not in capsys.readouterr().out
 
@@ -163,13 +163,13 @@ def test_strengths_and_repulsive_patterns(capsys):
     result = {"n_patterns": 3, "beta": None, "beta_was_given": False, "weights": [0.6, 0.2, 0.2]}
     print_result(result | {"strengths": [2.0, 1.0, -3.5], "support": [9, 4, 2]}, "Three")
     out = capsys.readouterr().out
-    assert re.search(r"beta +none: strengths -3.5 to 2\n", out)
+    assert re.search(r"β +not one value: strengths -3.5 to 2\n", out)
     assert re.search(r"pattern +share of samples +strength +spins", out)
     assert re.search(r"2 +20.0% +-3.5 +2 +repulsive", out)
     assert out.count("repulsive") == 1
     print_result(result | {"beta": 1.5, "strengths": [1.5] * 3}, "Three")
     out = capsys.readouterr().out
-    assert re.search(r"beta +1.5 \(fitted\)\n", out)
+    assert re.search(r"β +1.5 \(fitted\)\n", out)
     assert "strength" not in out
 
 
@@ -255,7 +255,7 @@ def test_spins_that_carry_a_pattern_are_named_by_effect(capsys):
     assert [name for name, _ in found[1]["minus"]] == ["d", "b", "c"]
     print_result({"n_patterns": 2, "weights": [0.5, 0.5], "carried_by": found}, "Two")
     out = capsys.readouterr().out
-    assert re.search(r"pattern +likelier \+1 on its \+ side +likelier -1", out)
+    assert re.search(r"pattern +\+ side: more often \+1 +\+ side: more often −1", out)
     assert re.search(r"0 +b \+0\.90, a \+0\.10 +c −0\.80, e −0\.20", out)
     assert carrying_spins(np.empty((0, 5)), np.empty((0, 5)), names) == []
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dualtap.resampling import stability
     from dualtap.spins import as_spins
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DualTAP",

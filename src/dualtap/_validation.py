@@ -1,4 +1,7 @@
-"""How estimators take in samples."""
+"""How estimators take in samples and check parameters.
+
+The private names of scikit-learn that the package needs are imported here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.distinct import distinct
 from dualtap.spins.weights import with_weights
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "TakesSpins",
+    "checked_weights",
+    "counted",
+    "fit_context",
+    "image_shape",
+    "validated_spins",
+]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -11,7 +11,12 @@ own value must not be used, and the average over g uses it; the odds need no sec
 .. math:: \frac{P(-s_i | o_{\setminus i})}{P(s_i | o_{\setminus i})}
           = \langle e^{-2 s_i h_i(g)} \rangle_{g | o} .
 
-One gap has two values, and the averages are exact. Several are drawn by Gibbs sampling.
+The average is over all states of the gaps where these are few, and exact. Otherwise weighted states
+are drawn by annealing: Gibbs sampling in many chains, from random spins at infinite temperature to
+the law itself, :math:`P_t \propto P^t` with t from 0 to 1. Each step multiplies the weight of a
+chain by :math:`P^{\Delta t}`, and where few chains have most of the weight they are continued in
+place of the others (sequential Monte Carlo). Chains at t = 1 alone would stay in the mode they
+start in: one-hot columns have modes that no change of a single spin connects.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._random import RandomState, as_generator
@@ -35,14 +40,18 @@ from dualtap.spins.cluster import blocks_of
 from dualtap.spins.encodings import as_given, shown_encoding
 from dualtap.spins.storage import Encoding
 
-__all__ = ["Conditionals", "LinearConditionals", "entry_probabilities", "random_draws"]
+__all__ = ["Conditionals", "LinearConditionals", "entry_probabilities"]
 
-_CHAINS = 16
-"""Chains per row: as many modes can be seen, and half of the chains mirror others."""
-_BURN_IN = 10
-_DRAWS = 200
+IntArray = NDArray[np.int64]
+_DRAWS = 128
+"""States of the gaps of a row that are averaged over: all of them for up to seven gaps."""
+_STEPS = 16
+"""Temperatures from infinity to that of the law."""
 _LARGEST_EXPONENT = 80.0
 """e to this is a float32, and the sum of many as well."""
+_HELD = 2**21
+"""Spins of states that are held at a time."""
+_SIGNS = np.array([1, -1], dtype=np.float32)
 
 
 class Conditionals(Protocol):
@@ -53,11 +62,15 @@ class Conditionals(Protocol):
         """What the fields depend on: x = V s, of shape (n_factors, n_spins)."""
         ...
 
+    def log_weights(self, x: F32, S: F32) -> F32:
+        """Return log P of complete samples up to a constant, given their x; of any shape before."""
+        ...
+
     def fields(self, S: F32) -> F32:
         """Return h of every spin of complete samples, of their shape."""
         ...
 
-    def site_fields(self, x: F32, sites: NDArray[np.int64], s: F32) -> F32:
+    def site_fields(self, x: F32, sites: IntArray, s: F32) -> F32:
         """Return h of one spin per row, given x of the row and the spin's present value.
 
         Shapes: (n_chains, n_rows, n_factors), (n_rows,) and (n_chains, n_rows).
@@ -94,11 +107,16 @@ class LinearConditionals:
     scales: F32
     own_fields: F32
 
+    def log_weights(self, x: F32, S: F32) -> F32:
+        """Return log P up to a constant."""
+        result: F32 = np.square(x) @ (self.scales / 2) + S @ self.own_fields
+        return result
+
     def fields(self, S: F32) -> F32:
         """Return h of every spin."""
         return local_fields(S, self.factors, self.scales * S.shape[1], self.own_fields)
 
-    def site_fields(self, x: F32, sites: NDArray[np.int64], s: F32) -> F32:
+    def site_fields(self, x: F32, sites: IntArray, s: F32) -> F32:
         """Return h of one spin per row."""
         v = self.factors[:, sites].T
         own = np.square(v) @ self.scales
@@ -108,42 +126,9 @@ class LinearConditionals:
         return h
 
 
-def random_draws(n_draws: int, n_spins: int, rng: np.random.Generator) -> F32:
-    """Return the uniform numbers of all chains, for their start and every sweep.
-
-    Rows share them: what is said of a row does not depend on the rows beside it. Over the chains of
-    one spin and sweep they are stratified, and half of the chains has 1 - u where the others have
-    u, so that rows which nothing tells from their negatives come out undecided.
-
-    Parameters
-    ----------
-    n_draws : int
-        Draws of the gaps that are averaged over, at least.
-    n_spins : int
-    rng : Generator
-
-    Returns
-    -------
-    array of shape (n_sweeps + 1, n_chains, n_spins), float32
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.gaps import random_draws
-    >>> u = random_draws(100, 4, np.random.default_rng(0))
-    >>> u.shape, bool(np.allclose(u.mean(axis=1), 0.5))
-    ((18, 16, 4), True)
-    """
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, got {n_draws}")
-    n_sweeps, half = _BURN_IN + -(-n_draws // _CHAINS), _CHAINS // 2
-    strata = np.arange(half, dtype=np.float32)[:, None]
-    order = rng.permuted(np.broadcast_to(strata, (n_sweeps + 1, half, n_spins)), axis=1)
-    u = (order + rng.random(order.shape, dtype=np.float32)) / np.float32(half)
-    return np.concatenate([u, 1 - u], axis=1)
-
-
-def entry_probabilities(S: F32, law: Conditionals, draws: F32) -> NDArray[np.float64]:
+def entry_probabilities(
+    S: F32, law: Conditionals, n_draws: int = _DRAWS, seed: int = 0
+) -> NDArray[np.float64]:
     """Return the probability that each entry is +1, given the other observed ones of its row.
 
     Parameters
@@ -151,101 +136,106 @@ def entry_probabilities(S: F32, law: Conditionals, draws: F32) -> NDArray[np.flo
     S : array of shape (n_samples, n_spins)
         ±1, or 0 for a gap.
     law : Conditionals
-    draws : array
-        From :func:`random_draws`.
+    n_draws : int
+        States of the gaps that are averaged over. Rows whose gaps have no more states, and rows
+        with one gap, are exact (to single precision).
+    seed : int
+        For the draws. Rows share their random numbers: what is said of a row does not depend on
+        the rows beside it.
 
     Returns
     -------
     array of shape (n_samples, n_spins)
-        Exact (to single precision) in rows with one gap at most.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.gaps import LinearConditionals, entry_probabilities, random_draws
+    >>> from dualtap.gaps import LinearConditionals, entry_probabilities
     >>> V = np.array([[1, 1, -1, -1]], np.float32)
     >>> law = LinearConditionals(V, np.full(1, 0.5, np.float32), np.zeros(4, np.float32))
-    >>> draws = random_draws(100, 4, np.random.default_rng(0))
-    >>> entry_probabilities(np.array([[1, 1, -1, 0]], np.float32), law, draws).round(3)
+    >>> entry_probabilities(np.array([[1, 1, -1, 0]], np.float32), law).round(3)
     array([[0.939, 0.939, 0.061, 0.047]])
     """
-    gaps = S == 0
-    count = np.count_nonzero(gaps, axis=1)
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, got {n_draws}")
+    n_gaps = np.count_nonzero(S == 0, axis=1)
+    most = max(n_draws.bit_length() - 1, 1)
     result = np.empty(S.shape)
-    whole, one, more = count == 0, count == 1, count > 1
-    if whole.any():
-        result[whole] = expit(2 * law.fields(S[whole]).astype(np.float64))
-    if one.any():
-        result[one] = _of_one_gap(S[one], gaps[one], law)
-    if more.any():
-        # The rows with most gaps first: those that are still to be visited are then together.
-        rows = np.argsort(-count, kind="stable")[: np.count_nonzero(more)]
-        result[rows] = _of_several_gaps(S[rows], gaps[rows], law, draws)
+    for n in np.unique(np.minimum(n_gaps, most + 1)):
+        few = n <= most
+        rows = np.flatnonzero(n_gaps == n if few else n_gaps > most)
+        rows = rows[np.argsort(-n_gaps[rows], kind="stable")]
+        step = max(1, _HELD // ((2**n if few else n_draws) * S.shape[1]))
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            found = _all_states(S[some], law) if few else _drawn(S[some], law, n_draws, seed)
+            result[some] = _averaged(S[some], law, *found)
     return result
 
 
-def _of_one_gap(S: F32, gaps: NDArray[np.bool_], law: Conditionals) -> NDArray[np.float64]:
-    """Return the probabilities of rows with one gap each, by its two values."""
-    up, down = (law.fields(np.where(gaps, value, S)).astype(np.float64) for value in _SIGNS)
-    h = np.sum(up, axis=1, where=gaps, keepdims=True)  # of the gap: the same in both
-    against = np.logaddexp(
-        -np.logaddexp(0, -2 * h) - 2 * S * up, -np.logaddexp(0, 2 * h) - 2 * S * down
-    )
-    result: NDArray[np.float64] = expit(np.where(gaps, 2 * h, -S * against))
+def _averaged(S: F32, law: Conditionals, T: F32, log_w: F32) -> NDArray[np.float64]:
+    """Return the probabilities of rows, given weighted states of their gaps."""
+    w = softmax(log_w.astype(np.float64), axis=0)
+    h = law.fields(T.reshape(-1, S.shape[1])).reshape(T.shape)
+    up = np.einsum("ca,cai->ai", w, expit(2 * h))
+    odds = np.einsum("ca,cai->ai", w, np.exp(np.minimum(-2 * S * h, _LARGEST_EXPONENT)))
+    result: NDArray[np.float64] = np.where(S == 0, up, expit(-S * np.log(odds)))
     return result
 
 
-_SIGNS = np.array([1, -1], dtype=np.float32)
+def _all_states(S: F32, law: Conditionals) -> tuple[F32, F32]:
+    """Return all states of rows with as many gaps each, and the logarithms of their weights.
 
-
-def _of_several_gaps(
-    S: F32, gaps: NDArray[np.bool_], law: Conditionals, draws: F32
-) -> NDArray[np.float64]:
-    """Return the probabilities of rows in descending order of the number of gaps, by sampling."""
-    # Random starts would fall into modes of the gaps among themselves that the observed entries
-    # speak against: the more gaps, the likelier.
-    first: F32 = expit(2 * law.fields(S))
-    T = np.where(gaps, np.where(draws[0][:, None] < first, _SIGNS[0], _SIGNS[1]), S)
-    x = T @ law.factors.T
-    order = np.argsort(~gaps, axis=1, kind="stable")  # of each row: its gaps, then the rest
-    n_left = np.count_nonzero(gaps, axis=1)
-    up, odds = np.zeros(S.shape), np.zeros(S.shape)
-    for sweep, u in enumerate(draws[1:], start=-_BURN_IN):
-        for k in range(n_left[0]):
-            sites = order[: np.count_nonzero(n_left > k), k]
-            p = _visit(T, x, sites, law, u)
-            if sweep >= 0:
-                up[np.arange(len(sites)), sites] += p.sum(axis=0, dtype=np.float64)
-        if sweep >= 0:
-            odds += _odds_against(T, law)
-    n_draws = (len(draws) - 1 - _BURN_IN) * len(T)
-    up, odds = up / n_draws, odds / n_draws
-    against = odds / (1 + odds)
-    return np.where(gaps, up, np.where(S > 0, 1 - against, against))
-
-
-def _visit(T: F32, x: F32, sites: NDArray[np.int64], law: Conditionals, u: F32) -> F32:
-    """Draw one spin of each of the first rows given the others, in all chains; T and x change.
-
-    Returns the probabilities of +1, of shape (n_chains, n_rows).
+    Shapes: (n_states, n_rows, n_spins) and (n_states, n_rows).
     """
+    row, site = np.nonzero(S == 0)
+    n_gaps = len(row) // len(S)
+    states = _SIGNS[np.arange(2**n_gaps)[:, None] >> np.arange(n_gaps) & 1]
+    T = np.repeat(S[None], len(states), axis=0)
+    T[:, row, site] = np.tile(states, len(S))
+    return T, law.log_weights(T @ law.factors.T, T)
+
+
+def _drawn(S: F32, law: Conditionals, n_draws: int, seed: int) -> tuple[F32, F32]:
+    """Return states drawn by annealing and the logarithms of their weights, as `_all_states`.
+
+    Rows come in descending order of their gaps: those that are still to be visited are together.
+    """
+    gaps = S == 0
+    n_gaps = np.count_nonzero(gaps, axis=1)
+    sites = np.argsort(~gaps, axis=1, kind="stable")  # of each row: its gaps, then the rest
+    T = np.repeat(np.where(gaps, _SIGNS[0], S)[None], n_draws, axis=0)
+    x = T @ law.factors.T
+    log_w = np.zeros(T.shape[:2], np.float32)
+    for step in range(_STEPS + 1):
+        rng = np.random.default_rng([seed, step])
+        if step:
+            log_w += law.log_weights(x, T) / _STEPS
+            _continue_heaviest(T, x, log_w, rng.random())
+        u = rng.random((n_gaps[0], n_draws, 1), dtype=np.float32)
+        for k, numbers in enumerate(u):
+            n_left = np.count_nonzero(n_gaps > k)
+            _visit(T, x, sites[:n_left, k], law, numbers, step / _STEPS)
+    return T, log_w
+
+
+def _continue_heaviest(T: F32, x: F32, log_w: F32, start: float) -> None:
+    """Put copies of heavy chains in place of light ones, in rows where these are more than half."""
+    w, n = softmax(log_w, axis=0), len(T)
+    for row in np.flatnonzero(np.square(w).sum(axis=0) > 2 / n):
+        ends = np.cumsum(w[:, row], dtype=np.float64)
+        kept = np.searchsorted(ends, (np.arange(n) + start) / n * ends[-1])
+        T[:, row], x[:, row], log_w[:, row] = T[kept, row], x[kept, row], 0
+
+
+def _visit(T: F32, x: F32, sites: IntArray, law: Conditionals, u: F32, t: float) -> None:
+    """Draw one spin of each of the first rows given the others, in all chains; T and x change."""
     rows = np.arange(len(sites))
-    s = T[:, rows, sites]
-    inputs = x[:, : len(sites)]
-    p: F32 = expit(2 * law.site_fields(inputs, sites, s))
-    drawn = np.where(u[:, sites] < p, _SIGNS[0], _SIGNS[1])
+    s, inputs = T[:, rows, sites], x[:, : len(sites)]
+    p = expit(2 * np.float32(t) * law.site_fields(inputs, sites, s))
+    drawn = np.where(u < p, _SIGNS[0], _SIGNS[1])
     T[:, rows, sites] = drawn
     inputs += (drawn - s)[..., None] * law.factors[:, sites].T
-    return p
-
-
-def _odds_against(T: F32, law: Conditionals) -> NDArray[np.float64]:
-    """Return the odds against every spin as it is, given the others, summed over chains."""
-    total = np.zeros(T.shape[1:])
-    for S in T:
-        x = -2 * S * law.fields(S)
-        total += np.exp(np.minimum(x, _LARGEST_EXPONENT, out=x), out=x)
-    return total
 
 
 class FillsGaps(ABC):
@@ -271,12 +261,11 @@ class FillsGaps(ABC):
         X : array-like of shape (n_samples, n_spins)
             NaN or None where a value is missing.
         n_draws : int
-            Draws of the missing entries of a row that has several; errors fall as
-            1/√``n_draws``. The answer is exact for rows with one missing entry at most.
+            States of the missing entries of a row that are averaged over; errors fall as
+            1/√``n_draws``. The answer is exact for rows that have no more states: with 128, for up
+            to seven missing entries.
         random_state : int, RandomState, Generator or None
-            For these draws. They start from the odds of each entry given the observed ones alone;
-            where these leave several modes apart, each is seen about as often as such starts lead
-            to it.
+            For draws of states where there are more.
 
         Returns
         -------
@@ -295,7 +284,7 @@ class FillsGaps(ABC):
             NaN or None where a value is missing; such an entry becomes the value that
             :meth:`predict_entries` finds likelier.
         random_state : int, RandomState, Generator or None
-            For rows with several missing entries.
+            For rows with many missing entries, see :meth:`predict_entries`.
 
         Returns
         -------
@@ -312,8 +301,10 @@ class FillsGaps(ABC):
     def _probabilities(
         self, spins: Spins, n_draws: int, random_state: RandomState
     ) -> NDArray[np.float64]:
-        draws = random_draws(n_draws, spins.n_spins, as_generator(random_state))
-        probability = partial(entry_probabilities, law=self._conditionals(), draws=draws)
+        seed = int(as_generator(random_state).integers(2**31))
+        probability = partial(
+            entry_probabilities, law=self._conditionals(), n_draws=n_draws, seed=seed
+        )
         return blocks_of(spins, held=False).map(probability)
 
     def _imputed(self, spins: Spins, random_state: RandomState) -> NDArray[np.int8]:

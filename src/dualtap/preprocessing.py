@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dualtap._validation import fit_context
+from dualtap._validation import Interval, StrOptions, fit_context
 
 __all__ = ["BinarizeSpins"]
 

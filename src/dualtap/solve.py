@@ -1,6 +1,6 @@
-"""The fixed-point loop: every iteration of the package runs here and nowhere else.
+"""The fixed-point loop that runs every scheme.
 
-It owns damping, tolerance, the retirement of students that are done, the guard against
+It owns damping, tolerance, the removal of students that have converged, the guard against
 non-finite values and the recording of trajectories. It knows no formula.
 """
 

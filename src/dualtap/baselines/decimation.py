@@ -7,9 +7,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from dualtap._validation import counted, fit_context, validated_spins
+from dualtap._validation import Interval, counted, fit_context, validated_spins
 from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.baselines.regressions import (
     FloatArray,

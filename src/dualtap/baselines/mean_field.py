@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import shrunk_covariance
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._threads import one_blas_thread
-from dualtap._validation import counted, fit_context, validated_spins
+from dualtap._validation import Interval, StrOptions, counted, fit_context, validated_spins
 from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.spins.blocks import weighted
 

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import counted, fit_context, validated_spins
+from dualtap._validation import Interval, StrOptions, counted, fit_context, validated_spins
 from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.baselines.regressions import (
     GRID,

@@ -15,10 +15,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._random import RandomState
 from dualtap._threads import one_blas_thread
+from dualtap._validation import Interval, StrOptions
 from dualtap.baselines.pseudo_likelihood import PairwiseRegressions
 from dualtap.baselines.regressions import FloatArray, Minimum, PenalisedLoss, RealArray
 from dualtap.spins import Spins

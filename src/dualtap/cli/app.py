@@ -1,17 +1,50 @@
-"""The application that commands register with, the options they share, how results come out."""
+"""The application that commands register with, the options they share, how results are printed."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
-    from dualtap._terminal import Pictures
+    from dualtap.cli.terminal import Pictures
+
+_ORDER = (
+    *("demo", "dataset", "sample", "fit", "show", "predict", "impute", "couplings", "export"),
+    *("stability", "reproduce", "bench"),
+)
+
+
+class _PlainHelp:
+    """Help with flags that have no type and arguments in capitals, as in other commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+
+class _Command(_PlainHelp, TyperCommand):
+    pass
+
+
+class _Group(_PlainHelp, TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_ORDER)
+
 
 app = typer.Typer(
     name="dualtap",
+    cls=_Group,
     help="Recover the hidden ±1 patterns behind binary data.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -21,10 +54,16 @@ app = typer.Typer(
 FORMATS = ".npz, .npy, .csv, .tsv (also .gz), .parquet, .h5, .arrow or .zarr"
 READ_FORMATS = FORMATS.replace(".arrow or .zarr", ".arrow, .zarr, .bed or .h5ad")
 
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.", metavar="N", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+
+
+def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator of a command, with examples at the end of its help."""
+    plural = "s" if len(examples) > 1 else ""
+    return app.command(cls=_Command, epilog=f"Example{plural}: {' · '.join(examples)}")
 
 
 def print_outcome(
@@ -39,6 +78,6 @@ def print_outcome(
     if as_json:
         print(json.dumps(result, indent=2))
     elif not quiet:
-        from dualtap._terminal import print_result
+        from dualtap.cli.terminal import print_result
 
         print_result(result, headline, pictures)

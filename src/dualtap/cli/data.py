@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from dualtap.cli.app import FORMATS, Force, Json, Quiet, Seed, app, print_outcome
+from dualtap.cli.app import FORMATS, Force, Json, Quiet, Seed, command, print_outcome
 
 
 class StartChoice(StrEnum):
-    """Where the chains of ``sample`` start."""
+    """Initial states of the chains of ``sample``."""
 
     auto = "auto"
     patterns = "patterns"
@@ -27,26 +27,27 @@ def _dataset_names(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
-@app.command(epilog="Example: dualtap demo --seed 3 --output my.png")
+@command(
+    "dualtap demo --seed 3 --output my.png",
+)
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to save the picture.")
+        Path, typer.Option("--output", "-o", help="Figure to write.", metavar="FILE")
     ] = Path("demo.png"),
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Hide twenty patterns, draw two hundred samples, recover the patterns, draw a picture.
+    """Recover twenty hidden patterns from two hundred samples, and draw the result.
 
-    Nothing but the samples is given to the recovery: neither the number of patterns nor the
-    temperature.
+    The fit is blind: neither the number of patterns nor the temperature is given.
     """
     from dualtap._files import atomic_write, check_free
-    from dualtap._summary import against, describe, headline
     from dualtap.hopfield import HopfieldModel
     from dualtap.plots import check_format, recovery_figure
     from dualtap.recovery import HopfieldPatterns
+    from dualtap.report.summary import against, describe, headline
 
     picture_format = check_format(output)
     check_free(output, force=force)
@@ -62,23 +63,29 @@ def demo(
     print_outcome(result, headline(result), as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="Example: dualtap sample --spins 1000 --patterns 20 --beta 2 --samples 200 -o data.npz"
+@command(
+    "dualtap sample --spins 1000 --patterns 20 --beta 2 --samples 200 -o data.npz",
 )
 def sample(
-    output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.")],
-    spins: Annotated[int, typer.Option(help="Number of spins N.", min=2)] = 1000,
-    patterns: Annotated[int, typer.Option(help="Number of patterns P.", min=1)] = 20,
-    beta: Annotated[float, typer.Option(help="Inverse temperature.")] = 2.0,
-    samples: Annotated[int, typer.Option(help="Number of samples M.", min=1)] = 200,
-    sweeps: Annotated[int, typer.Option(help="Sweeps a chain makes.", min=0)] = 100,
-    start: Annotated[StartChoice, typer.Option(help="Where chains start.")] = StartChoice.auto,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE")
+    ],
+    spins: Annotated[int, typer.Option(help="Number of spins.", metavar="N", min=2)] = 1000,
+    patterns: Annotated[int, typer.Option(help="Number of patterns.", metavar="P", min=1)] = 20,
+    beta: Annotated[float, typer.Option(help="Inverse temperature.", metavar="BETA")] = 2.0,
+    samples: Annotated[int, typer.Option(help="Number of samples.", metavar="M", min=1)] = 200,
+    sweeps: Annotated[
+        int, typer.Option(help="Glauber sweeps per chain.", metavar="N", min=0)
+    ] = 100,
+    start: Annotated[
+        StartChoice, typer.Option(help="Initial states of the chains.")
+    ] = StartChoice.auto,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw samples from a random Hopfield teacher; an .npz keeps the teacher beside them."""
+    """Draw samples of a random Hopfield model; an .npz file also stores the model."""
     from dualtap._files import check_free
     from dualtap.hopfield import HopfieldModel
     from dualtap.io import FORMATS, write_samples
@@ -107,24 +114,30 @@ def sample(
     print_outcome(result, done, as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="Examples: dualtap dataset · dualtap dataset digits -o digits.npz · "
-    "dualtap dataset questionnaire -o answers.csv"
+@command(
+    "dualtap dataset",
+    "dualtap dataset digits -o digits.npz",
+    "dualtap dataset questionnaire -o answers.csv",
 )
 def dataset(
     name: Annotated[
         str | None,
-        typer.Argument(help="Without a name, all are listed.", autocompletion=_dataset_names),
+        typer.Argument(
+            help="Name of the data set; if omitted, the names are listed.",
+            metavar="NAME",
+            autocompletion=_dataset_names,
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.")
+        Path | None,
+        typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE"),
     ] = None,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a data set to a file: digits, cells, a questionnaire, votes, samples of a teacher."""
+    """Write an example data set to a file: digits, cells, votes, synthetic samples."""
     from dualtap import datasets
     from dualtap._files import check_free
     from dualtap.hopfield import HopfieldModel
@@ -136,7 +149,7 @@ def dataset(
         print(json.dumps(known) if as_json else "\n".join(known))
         return
     if output is None:
-        raise ValueError(f"where to? dualtap dataset {name} -o {name}.npz")
+        raise ValueError(f"name an output file with -o: dualtap dataset {name} -o {name}.npz")
     check_free(output, force=force, formats=FORMATS)
     data = datasets.load(name, random_state=seed)
     labels = None if data.y is None else [data.target_names[k] for k in data.y]

@@ -1,4 +1,4 @@
-"""Commands that make models and show them: ``fit`` and ``show``."""
+"""The commands ``fit`` and ``show``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dualtap.cli.app import (
     Json,
     Quiet,
     Seed,
-    app,
+    command,
     print_outcome,
 )
 from dualtap.cli.reading import Reading, reads_samples
@@ -48,21 +48,23 @@ if TYPE_CHECKING:
     Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
 
-@app.command(
-    epilog="Examples: dualtap fit data.npz -o model.npz · "
-    "dualtap fit votes.csv --labels party -o model.npz · "
-    "dualtap fit survey.csv --id respondent --drop age --true yes --false no -o model.npz · "
-    "dualtap fit configurations.csv --weights count -o model.npz · "
-    "dualtap fit genotypes.parquet --transpose -o model.npz · "
-    "dualtap fit data.npz --method dualtap --beta 2 --patterns 20 -o model.npz · "
-    "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz · "
-    "dualtap fit data.npz --resume run.npz -o model.npz · "
-    "dualtap fit data.zarr --dask tcp://scheduler:8786 -o model.npz"
+@command(
+    "dualtap fit data.npz -o model.npz",
+    "dualtap fit votes.csv --labels party -o model.npz",
+    "dualtap fit survey.csv --id respondent --drop age --true yes --false no -o model.npz",
+    "dualtap fit configurations.csv --weights count -o model.npz",
+    "dualtap fit genotypes.parquet --transpose -o model.npz",
+    "dualtap fit data.npz --method dualtap --beta 2 --patterns 20 -o model.npz",
+    "dualtap fit data.npz --method rbm --hidden 15 --checkpoint run.npz -o model.npz",
+    "dualtap fit data.npz --resume run.npz -o model.npz",
+    "dualtap fit data.zarr --dask tcp://scheduler:8786 -o model.npz",
 )
 @reads_samples
 def fit(
-    data: Annotated[Path, typer.Argument(help=f"Samples: {READ_FORMATS}.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
+    data: Annotated[Path, typer.Argument(help=f"Samples: {READ_FORMATS}.", metavar="DATA")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Model file to write (.npz).", metavar="FILE")
+    ],
     reading: Reading,
     method: ChosenMethod = None,
     patterns: Patterns = None,
@@ -74,7 +76,10 @@ def fit(
     resume: Resume = None,
     dask: Annotated[
         str | None,
-        typer.Option(help="Fit a .zarr store on a Dask cluster: a scheduler's address, or: local."),
+        typer.Option(
+            help="Fit a .zarr store on a Dask cluster: address of the scheduler, or local.",
+            metavar="ADDRESS",
+        ),
     ] = None,
     seed: Seed = 0,
     force: Force = False,
@@ -98,7 +103,7 @@ def fit(
     request.check()
     check_free(output, force=force, formats=MODEL_FORMATS)
     if (checkpoint or resume) == output:
-        raise ValueError(f"the run and the model cannot both be kept in {str(output)!r}")
+        raise ValueError(f"checkpoint and model cannot both be written to {str(output)!r}")
     with _cluster(dask):
         file = reading.read(data, on_workers=dask is not None)
         model = _fitted(request, file, seed, watched=not (quiet or as_json))
@@ -107,38 +112,48 @@ def fit(
     print_outcome(result | {"file": str(output)}, line, as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="Examples: dualtap show model.npz · dualtap show model.npz --data new.csv --json · "
-    "dualtap show model.npz --data digits.npz --labels label --report report.html"
+@command(
+    "dualtap show model.npz",
+    "dualtap show model.npz --data new.csv --json",
+    "dualtap show model.npz --data digits.npz --labels label --report report.html",
 )
 @reads_samples
 def show(
-    model: Annotated[Path, typer.Argument(help="Model file written by `dualtap fit`.")],
+    model: Annotated[
+        Path, typer.Argument(help="Model file written by `dualtap fit`.", metavar="MODEL")
+    ],
     reading: Reading,
     data: Annotated[
-        Path | None, typer.Option(help="Samples to score and assign with the model.")
+        Path | None,
+        typer.Option(help="Samples to score and to assign to patterns.", metavar="FILE"),
     ] = None,
     shape: Annotated[
         str | None,
-        typer.Option(help="Rows and columns, if samples are pictures.", metavar="8x8"),
+        typer.Option(help="Height and width, if samples are images.", metavar="8x8"),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a self-contained HTML report.", metavar="FILE")
+    ] = None,
     refits: Annotated[
         int | None,
-        typer.Option(help="In the report, what so many refits to halves of --data find.", min=2),
+        typer.Option(
+            help="Add the stability over this many refits to halves of --data to the report.",
+            metavar="N",
+            min=2,
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Print what a model has found, and how well it explains a file of samples."""
+    """Print what a model has found, and its score on a file of samples."""
     from dualtap._files import check_free
-    from dualtap._summary import drawn_magnetizations
     from dualtap.io import load, matched
+    from dualtap.report.summary import drawn_magnetizations
 
     if reading.labels is not None and data is None:
-        raise ValueError("--labels names a column of --data, which was not given")
+        raise ValueError("--labels names a column of --data: give --data as well")
     if refits is not None and (data is None or report is None):
-        raise ValueError("--refits needs --data, which is fitted again, and --report to show it")
+        raise ValueError("--refits needs --data and --report")
     if report is not None:
         check_free(report, force=force, formats=(".html", ".htm"))
     fitted = load(model)
@@ -159,7 +174,7 @@ def show(
 
 
 def _cluster(address: str | None) -> AbstractContextManager[Any]:
-    """Return the time during which a Dask cluster is used, if one is."""
+    """Return a context that is connected to the Dask cluster, if there is one."""
     from dualtap.spins.dask_arrays import connected
 
     return nullcontext() if address is None else connected(address)
@@ -180,7 +195,7 @@ def _fitted(request: Request, file: SampleFile, seed: int, *, watched: bool) -> 
 
 
 def _save(model: Model, path: Path, *, force: bool) -> None:
-    """Write the model; where that fails after all, into the folder of temporary files."""
+    """Write the model; if that fails, write it to the folder of temporary files."""
     from dualtap.io import save
 
     try:
@@ -197,8 +212,8 @@ def _save(model: Model, path: Path, *, force: bool) -> None:
 def _outcome(
     model: Model, file: SampleFile | None, *, explained: bool = False
 ) -> tuple[dict[str, Any], str]:
-    """Return what to print: what was found, and what the file says about it."""
-    from dualtap._summary import against, agreement, describe, explain, headline
+    """Return what to print: the model, its score on the file, and the headline."""
+    from dualtap.report.summary import against, agreement, describe, explain, headline
 
     result = describe(model)
     if file is not None and explained:
@@ -211,12 +226,12 @@ def _outcome(
 
 
 def _shape(text: str, n_spins: int) -> tuple[int, int]:
-    """Return rows and columns of pictures."""
+    """Return height and width of images."""
     from dualtap._validation import image_shape
 
     found = re.fullmatch(r"(\d+)[x×,](\d+)", text.strip())
     if found is None:
-        raise ValueError(f"--shape {text!r} is not rows x columns, such as 8x8")
+        raise ValueError(f"--shape {text!r} is not height x width, such as 8x8")
     return image_shape((int(found[1]), int(found[2])), n_spins)
 
 

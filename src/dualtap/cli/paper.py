@@ -1,4 +1,4 @@
-"""The command that reproduces the paper."""
+"""The command ``reproduce``: figures and claims of the paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import Json, Quiet, app
+from dualtap.cli.app import Json, Quiet, command
 
 if TYPE_CHECKING:
     from dualtap.experiments.pages import Report
@@ -22,24 +22,27 @@ def _experiment_names(incomplete: str) -> list[str]:
     return [name for name in (*NAMES, "all", "claims") if name.startswith(incomplete)]
 
 
-@app.command(
-    epilog="Examples: dualtap reproduce fig2 · dualtap reproduce all --full · "
-    "dualtap reproduce fig4 --set N=500 P=5,10 T=0.4 trials=20 · "
-    "dualtap reproduce claims --full --from docs/results"
+@command(
+    "dualtap reproduce fig2",
+    "dualtap reproduce all --full",
+    "dualtap reproduce fig4 --set N=500 P=5,10 T=0.4 trials=20",
+    "dualtap reproduce claims --full --from docs/results",
 )
 def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Experiments (fig2, …), all, or claims for the verdicts on finished trials.",
+            help="Experiments (fig2, …), all, or claims: the verdicts on finished trials.",
+            metavar="NAME",
             autocompletion=_experiment_names,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the store and the figures.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for trials and figures.", metavar="DIR")] = Path(
         "results"
     ),
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="The paper's sizes and counts, or fewer trials.")
+        bool,
+        typer.Option("--full/--quick", help="Sizes and numbers of trials of the paper, or fewer."),
     ] = False,
     settings: Annotated[
         list[str] | None,
@@ -47,23 +50,27 @@ def reproduce(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="Folder of archived trials, used where they are missing."),
+        typer.Option("--from", help="Folder of archived trials to use.", metavar="DIR"),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="claims: run the missing trials without asking.")
+        bool, typer.Option("--yes", help="claims: run missing trials without asking.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(help="Number of processes; -1: one per core.", metavar="N")
+    ] = -1,
     dask: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, or: local.")
+        str | None, typer.Option(help="Address of a Dask scheduler, or local.", metavar="ADDRESS")
     ] = None,
     export_to: Annotated[
         Path | None,
         typer.Option(
-            "--export", help="Also write the trials to a .csv or .parquet file, or to a folder."
+            "--export",
+            help="Also write the trials to a .csv or .parquet file, or to a folder.",
+            metavar="PATH",
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Repeat trials; overwrite the exported file.")
+        bool, typer.Option("--force", help="Repeat finished trials; overwrite the exported file.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -121,7 +128,7 @@ def _told_to_compute(wanted: Wanted, silent: bool) -> bool:
         print(f"dualtap: {gap}", file=sys.stderr)
     if not silent and sys.stdin.isatty():
         return typer.confirm("Run them now?", default=False, err=True)
-    print("dualtap: judging what is there; --yes runs the missing trials", file=sys.stderr)
+    print("dualtap: judging the finished trials; --yes runs the missing ones", file=sys.stderr)
     return False
 
 

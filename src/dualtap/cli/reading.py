@@ -1,4 +1,4 @@
-"""How commands read samples: the options they share, and errors in terms of these options."""
+"""Options for reading samples that commands share, and errors in terms of these options."""
 
 from __future__ import annotations
 
@@ -23,46 +23,51 @@ _NAMES = "NAME,NAME"
 _OPTIONS: dict[str, Any] = {
     "labels": Annotated[
         str | None,
-        typer.Option(help="Columns (or arrays) kept for evaluation, never fitted.", metavar=_NAMES),
+        typer.Option(help="Columns (or arrays) of labels, for evaluation only.", metavar=_NAMES),
     ],
     "id": Annotated[
-        str | None, typer.Option(help="Column of a table that names the samples.", metavar="NAME")
+        str | None,
+        typer.Option(help="Column of a table with the names of the samples.", metavar="NAME"),
     ],
-    "drop": Annotated[
-        str | None, typer.Option(help="Columns of a table to leave out.", metavar=_NAMES)
-    ],
+    "drop": Annotated[str | None, typer.Option(help="Columns of a table to drop.", metavar=_NAMES)],
     "columns": Annotated[
-        str | None, typer.Option(help="The only columns of a table to fit.", metavar=_NAMES)
+        str | None,
+        typer.Option(help="Columns of a table to fit; all others are dropped.", metavar=_NAMES),
     ],
     "true": Annotated[
-        str | None, typer.Option(help="What stands for +1 in a table: yes, or 1.", metavar="WORD")
+        str | None,
+        typer.Option(help="Value of a table that means +1, such as yes.", metavar="VALUE"),
     ],
     "false": Annotated[
-        str | None, typer.Option(help="What stands for -1 in a table: no, or 2.", metavar="WORD")
+        str | None,
+        typer.Option(help="Value of a table that means -1, such as no.", metavar="VALUE"),
     ],
     "weights": Annotated[
         str | None,
         typer.Option(
-            help="Column (or array) with the number of samples that a row stands for.",
+            help="Column (or array) of sample weights.",
             metavar="NAME",
         ),
     ],
     "transpose": Annotated[
-        bool, typer.Option("--transpose", help="Rows of the file are spins, columns are samples.")
+        bool,
+        typer.Option("--transpose", help="Rows of the file are spins and columns are samples."),
     ],
     "zero_is_missing": Annotated[
         bool, typer.Option("--zero-is-missing", help="In -1/+1 data, 0 marks a missing entry.")
     ],
     "allow_expansion": Annotated[
         bool,
-        typer.Option("--allow-expansion", help="Read a file that unpacks to 200 times its size."),
+        typer.Option(
+            "--allow-expansion", help="Read a file that expands to more than 200 times its size."
+        ),
     ],
 }
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file of samples is to be read, as the options say."""
+    """How a file of samples is read."""
 
     labels: str | None
     id: str | None

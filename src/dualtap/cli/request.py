@@ -1,4 +1,4 @@
-"""What ``dualtap fit`` may be asked for, what it was, and the model that follows."""
+"""The methods of ``dualtap fit``, their options, and the fit itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Method(StrEnum):
-    """What ``fit`` runs."""
+    """Methods of ``fit``."""
 
     patterns = "patterns"
     dualtap = "dualtap"
@@ -41,33 +41,43 @@ ChosenMethod = Annotated[
     ),
 ]
 Patterns = Annotated[
-    int | None, typer.Option(help="patterns, dualtap: number of patterns, if known.", min=1)
+    int | None,
+    typer.Option(help="patterns, dualtap: number of patterns, if known.", metavar="P", min=1),
 ]
 Beta = Annotated[
-    float | None, typer.Option(help="dualtap, rbm: inverse temperature; fitted if omitted.")
+    float | None,
+    typer.Option(help="dualtap, rbm: inverse temperature; fitted if omitted.", metavar="BETA"),
 ]
 Students = Annotated[
     int | None,
     typer.Option(
         help="dualtap: students per round (and maximum number of rounds if --patterns is omitted).",
+        metavar="N",
         min=1,
     ),
 ]
 Hidden = Annotated[
-    int | None, typer.Option(help="rbm: number of hidden units; chosen if omitted.", min=1)
+    int | None,
+    typer.Option(
+        help="rbm: number of hidden units; chosen by the data if omitted.", metavar="N", min=1
+    ),
 ]
-Updates = Annotated[int | None, typer.Option(help="rbm: maximum number of updates.", min=1)]
+Updates = Annotated[
+    int | None, typer.Option(help="rbm: maximum number of updates.", metavar="N", min=1)
+]
 Checkpoint = Annotated[
-    Path | None, typer.Option(help="rbm: file (.npz) that keeps the run every few seconds.")
+    Path | None,
+    typer.Option(help="rbm: checkpoint file (.npz), written every few seconds.", metavar="FILE"),
 ]
 Resume = Annotated[
-    Path | None, typer.Option(help="rbm: go on with the run in this file, and keep it there.")
+    Path | None,
+    typer.Option(help="rbm: continue from this checkpoint, and update it.", metavar="FILE"),
 ]
 
 
 @dataclass(frozen=True)
 class Request:
-    """A method and its options, None where nothing was said.
+    """A method and its options, None where not given.
 
     Examples
     --------
@@ -75,7 +85,7 @@ class Request:
     >>> Request(Method.patterns, students=3).check()
     Traceback (most recent call last):
     ...
-    ValueError: --students is not an option of --method patterns, which has --patterns
+    ValueError: --students does not apply to --method patterns, whose options are --patterns
     """
 
     method: Method
@@ -93,7 +103,7 @@ class Request:
         for name in (name for names in _OWN.values() for name in names):
             if getattr(self, name) is not None and name not in own:
                 raise ValueError(
-                    f"--{name} is not an option of --method {self.method.value}, which has "
+                    f"--{name} does not apply to --method {self.method.value}, whose options are "
                     f"{', '.join(f'--{known}' for known in own)}"
                 )
 
@@ -136,7 +146,7 @@ class Request:
             )
         except KeyboardInterrupt:
             done = model.n_updates_ if hasattr(model, "n_updates_") else 0
-            hint = f"; go on with --resume {kept}" if kept is not None and kept.exists() else ""
+            hint = f"; continue with --resume {kept}" if kept is not None and kept.exists() else ""
             print(f"dualtap: interrupted after {done} updates{hint}", file=sys.stderr)
             raise typer.Exit(130) from None
         return model

@@ -1,4 +1,4 @@
-"""The command ``stability``: how much of a model comes back in halves of its samples."""
+"""The command ``stability``: refits to random halves of the samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import Force, Json, Quiet, Seed, app, print_outcome
+from dualtap.cli.app import Force, Json, Quiet, Seed, command, print_outcome
 from dualtap.cli.reading import Reading, reads_samples
 from dualtap.cli.results import DataFile, ModelFile, Table
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from dualtap.resampling import Stability
     from dualtap.spins import Spins
 
-Jobs = Annotated[int, typer.Option(help="Processes; -1 for one per core.")]
-Refits = Annotated[int, typer.Option("--refits", "-n", help="Number of refits.", min=2)]
+Jobs = Annotated[int, typer.Option(help="Number of processes; -1: one per core.", metavar="N")]
+Refits = Annotated[
+    int, typer.Option("--refits", "-n", help="Number of refits.", metavar="N", min=2)
+]
 
 
-@app.command(
-    epilog="Examples: dualtap stability model.npz data.csv -o stability.csv · "
-    "dualtap stability model.npz votes.csv --labels party -n 100 -o bits.csv --edges edges.csv"
+@command(
+    "dualtap stability model.npz data.csv -o stability.csv",
+    "dualtap stability model.npz votes.csv --labels party -n 100 -o bits.csv --edges edges.csv",
 )
 @reads_samples
 def stability(
@@ -33,19 +35,24 @@ def stability(
     reading: Reading,
     edges: Annotated[
         Path | None,
-        typer.Option(help="Also write couplings with intervals: .csv, .tsv, .parquet, .graphml."),
+        typer.Option(
+            help="Also write couplings with intervals: .csv, .tsv, .parquet or .graphml.",
+            metavar="FILE",
+        ),
     ] = None,
     refits: Refits = 50,
-    top: Annotated[int, typer.Option(help="Number of couplings in --edges.", min=1)] = 1000,
+    top: Annotated[
+        int, typer.Option(help="Number of couplings in --edges.", metavar="N", min=1)
+    ] = 1000,
     jobs: Jobs = 1,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit the model again to random halves of DATA, and write how often every bit agrees.
+    """Refit to random halves of DATA, and write how often each entry is found again.
 
-    A row per unit: name, its entry in each pattern and the share of the refits that agree with it.
+    One row per spin: its name, its entry in each pattern, and the share of refits that agree.
     """
     from dualtap._files import check_free
     from dualtap.io import EDGE_FORMATS, TABLE_FORMATS, load, matched, write_edges, write_table
@@ -54,7 +61,7 @@ def stability(
     if edges is not None:
         check_free(edges, force=force, formats=EDGE_FORMATS)
         if edges == output:
-            raise ValueError(f"bits and edges cannot both be written to {str(output)!r}")
+            raise ValueError(f"entries and edges cannot both be written to {str(output)!r}")
     fitted = load(model)
     file = matched(reading.read(data), fitted, data)
     watched = not (quiet or as_json)
@@ -74,7 +81,7 @@ def stability(
 def resampled(
     model: Model, spins: Spins, refits: int, *, seed: int, jobs: int, top: int, verbose: bool
 ) -> Stability:
-    """Return how stable a model is; Ctrl-C ends the command, and nothing is written."""
+    """Return the stability of a model; Ctrl-C ends the command, and nothing is written."""
     from dualtap.resampling import stability as refitted
 
     try:

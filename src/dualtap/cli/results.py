@@ -17,7 +17,7 @@ from dualtap.cli.app import (
     Json,
     Quiet,
     Seed,
-    app,
+    command,
     print_outcome,
 )
 from dualtap.cli.reading import Reading, reads_samples
@@ -27,13 +27,14 @@ ModelFile = Annotated[
 ]
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {READ_FORMATS}.")]
 Table = Annotated[
-    Path, typer.Option("--output", "-o", help="Table to write: .csv, .tsv or .parquet.")
+    Path,
+    typer.Option("--output", "-o", help="Table to write: .csv, .tsv or .parquet.", metavar="FILE"),
 ]
 
 
-@app.command(
-    epilog="Examples: dualtap predict model.npz new.csv -o rows.csv · "
-    "dualtap predict model.npz votes.csv --labels party -o rows.parquet"
+@command(
+    "dualtap predict model.npz new.csv -o rows.csv",
+    "dualtap predict model.npz votes.csv --labels party -o rows.parquet",
 )
 @reads_samples
 def predict(
@@ -45,12 +46,12 @@ def predict(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a row per sample: nearest pattern, overlaps, score, how unusual it is.
+    """Write one row per sample: nearest pattern, overlaps, score, typicality.
 
     Columns of DATA are matched with the model by name.
     """
     from dualtap._files import check_free
-    from dualtap._summary import rows_table
+    from dualtap.cli.tables import rows_table
     from dualtap.io import TABLE_FORMATS, load, matched, write_table
 
     check_free(output, force=force, formats=TABLE_FORMATS)
@@ -68,25 +69,26 @@ def predict(
     print_outcome(result, line, as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="Examples: dualtap impute gaps.csv model.npz -o filled.csv · "
-    "dualtap impute gaps.parquet model.npz --seed 3 -o filled.parquet"
+@command(
+    "dualtap impute gaps.csv model.npz -o filled.csv",
+    "dualtap impute gaps.parquet model.npz --seed 3 -o filled.parquet",
 )
 @reads_samples
 def impute(
     data: DataFile,
     model: ModelFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE")
+    ],
     reading: Reading,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fill the missing entries of DATA with their likelier values given the others of the row.
+    """Fill missing entries of DATA with their most probable values given the rest of the row.
 
-    Columns of DATA are matched with the model by name, and written in their own order, one row per
-    sample.
+    Columns of DATA are matched with the model by name and keep their order.
     """
     from dualtap._files import check_free
     from dualtap.io import FORMATS as FILE_FORMATS
@@ -108,23 +110,28 @@ def impute(
     )
     n_filled = given.spins.n_missing
     result = {"filled": n_filled, "samples": given.spins.n_samples, "file": str(output)}
-    line = f"{_counted(n_filled, 'missing entry', 'missing entries')} filled, in {output}"
+    line = f"{_counted(n_filled, 'missing entry', 'missing entries')} filled; written to {output}"
     print_outcome(result, line, as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="Examples: dualtap couplings model.npz -o edges.csv --top 1000 · "
-    "dualtap couplings model.npz -o network.graphml --top 200"
+@command(
+    "dualtap couplings model.npz -o edges.csv --top 1000",
+    "dualtap couplings model.npz -o network.graphml --top 200",
 )
 def couplings(
     model: ModelFile,
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Edges to write: .csv, .tsv, .parquet or .graphml (a graph)."
+            "--output",
+            "-o",
+            help="Edges to write: .csv, .tsv, .parquet or .graphml.",
+            metavar="FILE",
         ),
     ],
-    top: Annotated[int | None, typer.Option(help="Only so many, the strongest.", min=1)] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Number of couplings; all if omitted.", metavar="N", min=1)
+    ] = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -146,7 +153,9 @@ def couplings(
     print_outcome(result, line, as_json=as_json, quiet=quiet)
 
 
-@app.command(epilog="Example: dualtap export model.npz -o patterns.csv")
+@command(
+    "dualtap export model.npz -o patterns.csv",
+)
 def export(
     model: ModelFile,
     output: Table,
@@ -154,20 +163,20 @@ def export(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a row per unit: name, field, its entry in each pattern and how certain that is."""
+    """Write one row per spin: name, field, and entry and confidence in each pattern."""
     from dualtap._files import check_free
-    from dualtap._summary import units_table
+    from dualtap.cli.tables import units_table
     from dualtap.io import TABLE_FORMATS, load, write_table
 
     check_free(output, force=force, formats=TABLE_FORMATS)
     fitted = load(model)
     write_table(output, units_table(fitted), force=force)
     n_units = fitted.n_features_in_
-    result = {"units": n_units, "n_patterns": fitted.n_patterns_, "file": str(output)}
-    line = f"{_counted(n_units, 'unit')} written to {output}"
+    result = {"n_spins": n_units, "n_patterns": fitted.n_patterns_, "file": str(output)}
+    line = f"{_counted(n_units, 'spin')} written to {output}"
     print_outcome(result, line, as_json=as_json, quiet=quiet)
 
 
 def _counted(n: int, one: str, several: str | None = None) -> str:
-    """Return a number of things, in words that fit it."""
+    """Return a number with its noun, singular or plural."""
     return f"{n} {one if n == 1 else several or one + 's'}"

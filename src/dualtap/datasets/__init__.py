@@ -1,8 +1,11 @@
-"""Data to try things on, by name: pictures, cells, votes and other tables; and teachers.
+"""Example data sets by name: images, cells, votes and other tables, and synthetic samples.
 
-Pictures, cells and the questionnaire ship with other packages. Tables of OpenML are downloaded
-once, by scikit-learn. The rest is drawn.
+Images, cells and the questionnaire are part of other packages. Tables of OpenML are downloaded
+once, by scikit-learn. The rest is synthetic.
 """
+
+from collections.abc import Callable
+from functools import partial
 
 from dualtap._random import RandomState
 from dualtap.datasets._dataset import Dataset, Mixture
@@ -24,12 +27,24 @@ __all__ = [
     "names",
 ]
 
-_INSTALLED = {
-    "digits": load_digits,
-    "mnist": load_mnist,
-    "pbmc": load_pbmc,
-    "questionnaire": load_questionnaire,
+Loader = Callable[[RandomState], Dataset]
+
+
+def _fixed(load: Callable[..., Dataset], *arguments: str) -> Loader:
+    """Return the loader of data that are the same for every seed."""
+    return lambda random_state: load(*arguments)
+
+
+_LOADERS: dict[str, Loader] = {
+    "digits": _fixed(load_digits),
+    "mnist": _fixed(load_mnist),
+    "pbmc": _fixed(load_pbmc),
+    "questionnaire": _fixed(load_questionnaire),
+    **{name: _fixed(load_openml, name) for name in TABLES},
+    "groups": load_mixture,
+    **{name: partial(load_hopfield, name) for name in TEACHERS},
 }
+"""By name: what returns the data set, given ``random_state``."""
 
 
 def names() -> tuple[str, ...]:
@@ -46,7 +61,7 @@ def names() -> tuple[str, ...]:
     ('digits', 'mnist', 'pbmc', 'questionnaire', 'votes', 'zoo', 'mushroom', 'chess', 'soybean',
      'spect', 'groups', 'retrieval', 'flipped', 'missing', 'fields', 'mixed', 'paramagnet', 'noise')
     """
-    return (*_INSTALLED, *TABLES, "groups", *TEACHERS)
+    return tuple(_LOADERS)
 
 
 def load(name: str, random_state: RandomState = 0) -> Dataset:
@@ -57,7 +72,7 @@ def load(name: str, random_state: RandomState = 0) -> Dataset:
     name : str
         One of :func:`names`.
     random_state : int, RandomState, Generator or None
-        For data that are drawn; the others are what they are.
+        For synthetic data; ignored by the others.
 
     Returns
     -------
@@ -69,12 +84,6 @@ def load(name: str, random_state: RandomState = 0) -> Dataset:
     >>> load("groups")
     Dataset(600 samples of 200 spins, 6 labels)
     """
-    if name in _INSTALLED:
-        return _INSTALLED[name]()
-    if name in TABLES:
-        return load_openml(name)
-    if name == "groups":
-        return load_mixture(random_state)
-    if name in TEACHERS:
-        return load_hopfield(name, random_state)
-    raise ValueError(f"no data set {name!r}; there are: {', '.join(names())}")
+    if name not in _LOADERS:
+        raise ValueError(f"no data set {name!r}; there are: {', '.join(names())}")
+    return _LOADERS[name](random_state)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from dualtap._namespace import is_foreign
 from dualtap._progress import progress
 from dualtap._random import RandomState
+from dualtap._validation import Interval, StrOptions
 from dualtap.couplings import DenseCouplings, GramCouplings, sample_couplings
 from dualtap.fitted.learned import LearnedPatterns
 from dualtap.fitted.nearest import nearest_patterns, signs

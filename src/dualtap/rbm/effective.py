@@ -139,6 +139,12 @@ class HiddenConditionals:
         """The weights."""
         return self.model.weights.astype(np.float32, copy=False)
 
+    def log_weights(self, x: F32, S: F32) -> F32:
+        """Return log P up to a constant."""
+        log_p = self.model.prior.log_normalizer(x).sum(axis=-1) + S @ self.model.fields
+        result: F32 = log_p.astype(np.float32, copy=False)
+        return result
+
     def fields(self, S: F32) -> F32:
         """Return h of every spin."""
         return (S * self.model.aligned_fields(S)).astype(np.float32, copy=False)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dualtap import __version__
 from dualtap._files import stored_parameters
-from dualtap._summary import describe
 from dualtap.fitted.learned import LearnedPatterns
 from dualtap.fitted.meaning import Profiles
 from dualtap.fitted.summary import UNCERTAIN
@@ -22,6 +21,7 @@ from dualtap.report.labels import label_table
 from dualtap.report.material import Material
 from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained
 from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
+from dualtap.report.summary import describe
 
 _NEAREST = 24  # samples shown of a pattern
 _TOP, _ALL = 8, 20  # spins named on a card; all of them, if there are no more than that
@@ -72,7 +72,7 @@ def contents(material: Material) -> dict[str, Any]:
     if samples is not None and samples["n_shown"] < samples["n"]:
         left_out.append(
             f"The map of overlaps shows {samples['n_shown']} of {samples['n']} samples, evenly "
-            "chosen within each pattern."
+            "spread over the patterns."
         )
     described = describe(model)
     for key in ("share_plus", "share_minus", "carried_by"):  # the cards have them
@@ -141,11 +141,11 @@ def _patterns(
         cards.append(card)
     notes = []
     if sides is None and reading is not None and n_patterns:
-        notes.append("Effects on single spins are left out: they would not fit a page.")
+        notes.append("Effects on single spins are left out.")
     if n_drawn < n_patterns:
-        notes.append(f"{n_drawn} of {n_patterns} patterns are drawn: more would not fit a page.")
+        notes.append(f"{n_drawn} of {n_patterns} patterns are drawn.")
     if reading is not None and n_patterns and n_nearest < _NEAREST:
-        notes.append(f"The nearest {n_nearest} samples of each pattern are shown, to save space.")
+        notes.append(f"The nearest {n_nearest} samples of each pattern are shown.")
     return cards, notes
 
 

@@ -33,7 +33,7 @@ def strengths(shown: dict[str, Any]) -> Chart | None:
     below = f" {repulsive} {verb} repulsive: samples avoid large overlaps." if repulsive else ""
     return Chart(
         "strengths",
-        "Strength of each pattern",
+        "Strengths of the patterns",
         "A strength is an inverse temperature; a pattern on n of N spins puts a field of at most "
         f"g n/N on each of them.{below}",
         f"Bars: strengths from {min(values):.3g} to {max(values):.3g}; {repulsive} below 0.",
@@ -67,7 +67,7 @@ def path(shown: dict[str, Any]) -> Chart | None:
         "path",
         "Score over the number of patterns",
         f"The model has {chosen} pattern{'' if chosen == 1 else 's'} (dotted line). Held-out "
-        "score: log pseudo-likelihood per spin of samples that were left out of the fit.",
+        "score: log pseudo-likelihood per spin of samples not used in the fit.",
         f"Lines: description length and held-out score for {min(n)} to {max(n)} patterns.",
         {
             "data": [line | {"mode": "lines+markers"} for line in (length, score)],
@@ -111,8 +111,8 @@ def spectrum(shown: dict[str, Any]) -> Chart | None:
         "spectrum",
         "Spectrum of the samples",
         f"{above} of the {len(values)} leading directions lie above the noise edge of independent "
-        "fair spins. Means of the spins make such a direction as well; the number of patterns is "
-        "that which minimises the description length.",
+        "fair spins. Unequal means of the spins also give such a direction; the number of "
+        "patterns minimises the description length.",
         f"Squared singular values from {max(values):.3g} down to {min(values):.3g} times the noise "
         f"edge; {above} are above it.",
         {"data": [trace], "layout": layout},
@@ -120,7 +120,7 @@ def spectrum(shown: dict[str, Any]) -> Chart | None:
 
 
 def confidence(shown: dict[str, Any]) -> Chart | None:
-    """Draw how many bits there are at each confidence."""
+    """Draw the number of bits at each confidence."""
     bits = shown["confidence"]
     if bits is None:
         return None
@@ -135,7 +135,7 @@ def confidence(shown: dict[str, Any]) -> Chart | None:
         "confidence",
         "Confidence of the bits",
         f"{bits['unsure']} of {bits['bits']} bits are uncertain (below 90 %, |m| < 0.8). "
-        "Confidence is the probability that a bit has the right sign, (1 + |m|)/2"
+        "Confidence is the probability that a bit has the correct sign, (1 + |m|)/2"
         + (". The count axis is logarithmic." if scale == "log" else "."),
         f"Histogram of the confidence of {bits['bits']} bits; mean |m| is {bits['mean']:.3f}.",
         {"data": [histogram(bits, "confidence", "bits")], "layout": layout},
@@ -143,7 +143,7 @@ def confidence(shown: dict[str, Any]) -> Chart | None:
 
 
 def calibration(shown: dict[str, Any]) -> Chart | None:
-    """Draw how often bits are right against their confidence, where the truth is known."""
+    """Draw the share of correct bits against their confidence, if the true patterns are known."""
     if shown["truth"] is None or shown["truth"]["calibration"] is None:
         return None
     found = shown["truth"]["calibration"]
@@ -157,27 +157,27 @@ def calibration(shown: dict[str, Any]) -> Chart | None:
         "customdata": found["counts"][some],
         "marker": {"size": sizes, "color": "$accent"},
         "line": {"color": "$accent", "width": 1.5},
-        "hovertemplate": "%{customdata} bits, confidence %{x:.1%}, %{y:.1%} right<extra></extra>",
+        "hovertemplate": "%{customdata} bits, confidence %{x:.1%}, %{y:.1%} correct<extra></extra>",
     }
     diagonal = {"type": "line", "x0": 0.5, "y0": 0.5, "x1": 1, "y1": 1}
     line = {"color": "$muted", "width": 1, "dash": "dot"}
     layout = {
         "xaxis": {"range": [0.48, 1.02], "tickformat": ".0%", "title": {"text": "confidence"}},
-        "yaxis": {"tickformat": ".0%", "title": {"text": "right signs"}},
+        "yaxis": {"tickformat": ".0%", "title": {"text": "correct signs"}},
         "shapes": [diagonal | {"line": line}],
     }
     return Chart(
         "calibration",
         "Calibration",
-        f"Of bits with a confidence of 90 %, 90 % should be right (dotted line). Calibration "
-        f"error {found['error']:.4f}. Larger dots hold more bits.",
-        f"Share of right bits against confidence; expected error {found['error']:.4f}.",
+        f"Of bits with a confidence of 90 %, 90 % should be correct (dotted line). Calibration "
+        f"error {found['error']:.4f}. The size of a dot shows the number of bits.",
+        f"Share of correct bits against confidence; expected error {found['error']:.4f}.",
         {"data": [trace], "layout": layout},
     )
 
 
 def returned(shown: dict[str, Any]) -> Chart | None:
-    """Draw in how many refits each pattern comes back."""
+    """Draw the share of refits in which each pattern is found again."""
     found = shown["stability"]
     if found is None or not shown["patterns"]:
         return None
@@ -190,8 +190,8 @@ def returned(shown: dict[str, Any]) -> Chart | None:
         "marker": {
             "color": ["$accent" if value >= found["level"] else "$quiet" for value in share]
         },
-        "hovertemplate": "pattern %{x}: comes back in %{y:.0%}, %{customdata} stable bits"
-        "<extra></extra>",
+        "hovertemplate": "pattern %{x}: found again in %{y:.0%} of the refits, "
+        "%{customdata} stable bits<extra></extra>",
     }
     layout = {
         "xaxis": {"type": "category", "showgrid": False, "title": {"text": "pattern"}},
@@ -200,11 +200,11 @@ def returned(shown: dict[str, Any]) -> Chart | None:
     n_stable = sum(value >= found["level"] for value in share)
     return Chart(
         "returned",
-        "Patterns that come back",
+        "Stability of the patterns",
         f"Share of {found['n_refits']} refits to random halves of the samples in which each "
-        f"pattern comes back. {n_stable} of {len(share)} do in at least "
+        f"pattern is found again. {n_stable} of {len(share)} are found in at least "
         f"{100 * found['level']:.0f} % (in colour).",
-        f"Bars: share of refits in which each of {len(share)} patterns comes back; {n_stable} are "
-        "stable.",
+        f"Bars: share of refits in which each of {len(share)} patterns is found again; "
+        f"{n_stable} are stable.",
         {"data": [trace], "layout": layout},
     )

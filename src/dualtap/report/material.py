@@ -1,4 +1,4 @@
-"""What a report is made of, checked before anything is computed."""
+"""The input of a report, checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Material:
 
     @property
     def magnetizations(self) -> NDArray[Any]:
-        """Posterior means of the bits; those of an RBM are its signs, which have no doubt."""
+        """Posterior means of the bits; those of an RBM are its signs, without a confidence."""
         if isinstance(self.model, LearnedPatterns):
             return self.model.magnetizations_
         return self.model.patterns_.astype(np.float32)
 
     @property
     def has_confidence(self) -> bool:
-        """Whether the model says how sure each bit is."""
+        """Whether the model has a confidence for each bit."""
         return isinstance(self.model, LearnedPatterns)
 
 
@@ -81,7 +81,7 @@ def checked(
     command: str | None = None,
     stability: Stability | None = None,
 ) -> Material:
-    """Return the material of a report, or say what does not fit together.
+    """Return the input of a report; raise if parts of it do not match.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def checked(
         raise ValueError(f"the samples have {data.n_spins} spins, but the model has {n_spins}")
     for what, values in (("sample names", sample_names), ("labels", labels)):
         if values is not None and data is None:
-            raise ValueError(f"{what} need the samples they belong to: give the data as well")
+            raise ValueError(f"{what} were given without samples: pass spins as well")
     if names is None:
         names = getattr(model, "feature_names_in_", None)
     n_samples = 0 if data is None else data.n_samples
@@ -130,7 +130,7 @@ def checked(
 def _fitting(stability: Stability | None, model: Model) -> Stability | None:
     """Return the stability of a model, if it is that of this one."""
     if stability is not None and not np.array_equal(stability.entries, model.patterns_):
-        raise ValueError("the stability is that of another model: its patterns differ")
+        raise ValueError("stability belongs to another model: its patterns differ")
     return stability
 
 

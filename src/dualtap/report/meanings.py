@@ -49,7 +49,7 @@ def meaning(material: Material, sides: Profiles | None, k: int, n_top: int) -> d
 
 
 def stability_of(material: Material) -> dict[str, Any] | None:
-    """Return how often patterns come back."""
+    """Return in how many refits patterns are found again."""
     found = material.stability
     if found is None:
         return None
@@ -63,7 +63,7 @@ def stability_of(material: Material) -> dict[str, Any] | None:
 
 
 def stable_bits(material: Material, k: int) -> dict[str, Any]:
-    """Return how often a pattern comes back, and each of its bits."""
+    """Return in how many refits a pattern is found again, and each of its bits."""
     found = material.stability
     if found is None:
         return {}
@@ -75,7 +75,7 @@ def stable_bits(material: Material, k: int) -> dict[str, Any]:
 
 
 def unexplained(material: Material) -> dict[str, Any] | None:
-    """Return the pairs of spins that a model explains least."""
+    """Return the pairs of spins with the largest residual correlations."""
     model = material.model
     if material.spins is None or not isinstance(model, LearnedPatterns) or not model.n_patterns_:
         return None

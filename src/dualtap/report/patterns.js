@@ -2,7 +2,7 @@
 
 const UNCERTAIN = 0.8;
 const STEPS = 100; // magnetizations are stored in hundredths
-const NO_PART = -128; // of a spin that takes no part in a pattern
+const NO_PART = -128; // of a spin that is not in the pattern
 const PAGE = 100; // rows of the table of spins shown at a time
 const magnetizations = new Map();
 let order = data.patterns.map((pattern) => pattern.index);
@@ -82,7 +82,7 @@ function drawImages() {
 // A bar is as long as its value, and as pale as the bit is uncertain.
 function bar(value, m) {
   if (m === NO_PART) {
-    return make('span', { className: 'diverging', title: 'takes no part' }, make('i', { className: 'no-part' }));
+    return make('span', { className: 'diverging', title: 'not in the pattern' }, make('i', { className: 'no-part' }));
   }
   const inner = make('i', { className: value < 0 ? 'minus' : 'plus' });
   inner.style.width = `${Math.abs(value) / STEPS * 50}%`;
@@ -105,10 +105,10 @@ function factsOf(pattern) {
     facts.push([number(pattern.strength), pattern.strength < 0 ? 'strength, repulsive' : 'strength']);
   }
   if (data.has_zeros) facts.push([`${pattern.n_part} of ${data.n_spins}`, 'spins']);
-  if (pattern.share < pattern.hardly_any) facts.push(['hardly any', 'sample is nearest']);
+  if (pattern.share < pattern.hardly_any) facts.push(['almost no', 'samples']);
   else if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
   if (pattern.side_share) facts.push([pattern.side_share.map(percent).join(' / '), 'on the + / − side']);
-  if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits find it']);
+  if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits find it again']);
   if (pattern.n_stable !== undefined) facts.push([String(pattern.n_stable), pattern.n_stable === 1 ? 'stable bit' : 'stable bits']);
   if (pattern.confidence !== undefined) facts.push([pattern.confidence.toFixed(3), 'mean |m|']);
   if (pattern.unsure !== undefined) facts.push([String(pattern.unsure), pattern.unsure === 1 ? 'uncertain bit' : 'uncertain bits']);
@@ -168,7 +168,7 @@ function sampleImages(pattern) {
     const caption = [make('b', {}, sampleName(sample))];
     if (sample.label) caption.push(make('span', {}, `label ${sample.label}`));
     caption.push(make('span', {}, `overlap ${(sample.flipped ? '−' : '') + sample.overlap.toFixed(2)}`));
-    caption.push(make('span', {}, `${plural(sample.n_different, 'bit')} unlike`));
+    caption.push(make('span', {}, `${plural(sample.n_different, 'bit')} differ${sample.n_different === 1 ? 's' : ''}`));
     return make('figure', {}, picture(() => values, `Image of ${sampleName(sample)}`),
       make('figcaption', {}, ...caption));
   });
@@ -177,13 +177,13 @@ function sampleImages(pattern) {
 
 function sampleTable(pattern) {
   const hasLabels = pattern.nearest.some((sample) => sample.label !== undefined);
-  const titles = ['sample', ...(hasLabels ? ['label'] : []), 'overlap', 'unlike', 'spins unlike the pattern'];
+  const titles = ['sample', ...(hasLabels ? ['label'] : []), 'overlap', 'differing spins', 'names of these'];
   const rows = pattern.nearest.map((sample) => {
     const names = sample.different.map(spinName).join(', ');
     const more = sample.n_different - sample.different.length;
-    const unlike = names + (more > 0 ? ` and ${more} more` : '') || '–';
+    const differing = names + (more > 0 ? ` and ${more} more` : '') || '–';
     const cells = [...(hasLabels ? [sample.label || '–'] : []),
-      (sample.flipped ? '−' : '') + sample.overlap.toFixed(3), String(sample.n_different), unlike];
+      (sample.flipped ? '−' : '') + sample.overlap.toFixed(3), String(sample.n_different), differing];
     return make('tr', {}, make('th', { scope: 'row' }, sampleName(sample)),
       ...cells.map((cell) => make('td', {}, cell)));
   });
@@ -194,12 +194,12 @@ function sampleTable(pattern) {
 
 function samplesPart(pattern) {
   const heading = make('h3', {}, 'Nearest samples');
-  if (!data.has_samples) return [heading, make('p', { className: 'note' }, 'The page was made without the samples.')];
+  if (!data.has_samples) return [heading, make('p', { className: 'note' }, 'The report was written without samples.')];
   const n = pattern.nearest.length;
   if (!n) return [heading, make('p', { className: 'note' }, 'No sample is nearest to this pattern.')];
   const flipped = pattern.n_flipped ? ` ${pattern.n_flipped} of them are nearer to its negative.` : '';
   const missing = pattern.nearest.some((sample) => sample.observed) ? ' Amber: not observed.' : '';
-  const count = n < pattern.count ? `The nearest ${n} of ${pattern.count} samples.` : `All of its ${plural(n, 'sample')}.`;
+  const count = n < pattern.count ? `The nearest ${n} of ${pattern.count} samples.` : `All ${plural(n, 'sample')} of the pattern.`;
   const view = data.shape && pattern.m !== undefined ? sampleImages(pattern) : sampleTable(pattern);
   return [heading, make('p', { className: 'note' }, count + flipped + missing), view];
 }
@@ -219,7 +219,7 @@ function spinTable(pattern) {
     ['+ side', '− side'].forEach((title, side) => columns.push([title, (i) => up[side][i],
       (i) => (known(up[side][i]) ? percent(up[side][i] / STEPS) : '–')]));
   }
-  columns.push([data.has_confidence ? 'm' : 'sign', value, (i) => (m[i] === NO_PART ? 'no part' : signed(m[i] / STEPS))]);
+  columns.push([data.has_confidence ? 'm' : 'sign', value, (i) => (m[i] === NO_PART ? '0' : signed(m[i] / STEPS))]);
   if (data.has_confidence) {
     columns.push(['confidence', size, (i) => (m[i] === NO_PART ? '–' : percent((1 + Math.abs(m[i]) / STEPS) / 2))]);
   }
@@ -266,20 +266,20 @@ function spinTable(pattern) {
   filter.addEventListener('input', search);
   more.addEventListener('click', () => { shown += 5 * PAGE; fill(); });
   sort(effect || !data.has_confidence ? 1 : 2, 'descending');
-  const explained = effect ? [make('p', { className: 'note' }, 'Effect: difference of the probability of +1 between the samples on the two sides, which are beside it.')] : [];
+  const explained = effect ? [make('p', { className: 'note' }, 'Effect: difference in the probability of +1 between the samples on the two sides of the pattern (next two columns).')] : [];
   return [make('h3', {}, 'Spins'), ...explained, filter,
     make('div', { className: 'scroll tall', tabIndex: 0, role: 'region', 'aria-label': 'Spins of the pattern' }, table), count, more];
 }
 
 function largeImage(pattern) {
   const canvas = picture(() => magnetizationOf(pattern), `Image of pattern ${pattern.index}`);
-  const readout = make('figcaption', {}, 'Point at a pixel to read its value.');
+  const readout = make('figcaption', {}, 'Point at a pixel for its value.');
   canvas.addEventListener('pointermove', (event) => {
     const [rows, columns] = data.shape;
     const at = (offset, size, n) => Math.min(n - 1, Math.max(0, Math.floor(offset / size * n)));
     const i = at(event.offsetY, canvas.clientHeight, rows) * columns + at(event.offsetX, canvas.clientWidth, columns);
     const m = magnetizationOf(pattern)[i];
-    readout.textContent = `${spinName(i)}: ${m === NO_PART ? 'takes no part' : `m = ${signed(m / STEPS)}`}`;
+    readout.textContent = `${spinName(i)}: ${m === NO_PART ? 'not in the pattern' : `m = ${signed(m / STEPS)}`}`;
   });
   return make('figure', { className: 'large' }, canvas, readout);
 }

@@ -102,7 +102,7 @@ def independent_score(reading: Reading) -> float:
     >>> from dualtap.spins import as_spins
     >>> from dualtap.report.reading import independent_score, read
     >>> reading = read(as_spins([[1, 1], [1, -1]]), np.empty((0, 2), dtype=np.int8))
-    >>> round(independent_score(reading), 4)  # the first is certain, the second a coin
+    >>> round(independent_score(reading), 4)  # the first is certain, the second fair
     -0.3466
     """
     up, n = reading.n_up, reading.n_observed

@@ -1,4 +1,4 @@
-"""Figures of the samples: their overlaps with patterns, and what the model explains of them."""
+"""Figures of the samples: their overlaps with patterns, and the fit of the model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def overlap_map(shown: dict[str, Any]) -> Chart | None:
     return Chart(
         "overlaps",
         "Overlap of samples with patterns",
-        "A column is a sample; samples stand in the order of the pattern nearest to them. "
+        "One column per sample, sorted by the nearest pattern. "
         "+1: equal to the pattern; 0: unrelated; -1: its negative.",
         f"Heat map of the overlaps of {samples['n_shown']} samples with {n_patterns} patterns.",
         {"data": [trace], "layout": layout},
@@ -58,7 +58,7 @@ def _sample_texts(samples: dict[str, Any]) -> list[str]:
 
 
 def sizes(shown: dict[str, Any]) -> Chart | None:
-    """Draw how many samples are nearest to each pattern."""
+    """Draw the number of samples nearest to each pattern."""
     patterns = shown["patterns"]
     if not patterns or "share" not in patterns[0]:
         return None
@@ -79,15 +79,15 @@ def sizes(shown: dict[str, Any]) -> Chart | None:
     }
     return Chart(
         "sizes",
-        "Samples of each pattern",
-        "Every sample counts for the pattern it overlaps most with, in absolute value.",
-        f"Bars: {title} of each pattern, from {min(values):.3g} to {max(values):.3g}.",
+        "Samples per pattern",
+        "A sample is counted for the pattern with the largest absolute overlap.",
+        f"Bars: {title} per pattern, from {min(values):.3g} to {max(values):.3g}.",
         {"data": [trace], "layout": layout},
     )
 
 
 def best_overlaps(shown: dict[str, Any]) -> Chart | None:
-    """Draw how near samples are to the pattern nearest to them."""
+    """Draw the overlap of samples with the pattern nearest to them."""
     if shown["samples"] is None or not shown["patterns"]:
         return None
     best, mean = shown["samples"]["best"], shown["samples"]["mean_best"]
@@ -97,19 +97,19 @@ def best_overlaps(shown: dict[str, Any]) -> Chart | None:
     }
     return Chart(
         "best",
-        "How near samples are",
-        f"Mean {mean:.3f}. Samples far to the left are not explained by any single pattern.",
+        "Overlap with the nearest pattern",
+        f"Mean {mean:.3f}. Samples with a small overlap are not explained by any single pattern.",
         f"Histogram of the largest overlap of each sample; the mean is {mean:.3f}.",
         {"data": [histogram(best, "overlap", "samples")], "layout": layout},
     )
 
 
 def likelihood(shown: dict[str, Any]) -> Chart | None:
-    """Draw what the model explains beyond fair spins, beside what means alone explain."""
+    """Draw the log pseudo-likelihood of the model and of independent spins, above fair spins."""
     scores = shown["likelihood"]
     if scores is None:
         return None
-    names = ["the model", "means of the spins"]
+    names = ["model", "independent spins"]
     values = [scores["model"], scores["independent"]]
     trace = {
         "type": "bar",
@@ -133,11 +133,11 @@ def likelihood(shown: dict[str, Any]) -> Chart | None:
     more = scores["model"] - scores["independent"]
     return Chart(
         "likelihood",
-        "What the model explains",
-        f"Log pseudo-likelihood per spin: {scores['model']:.4f}; of independent spins with their "
-        f"own means: {scores['independent']:.4f}; of fair spins: -0.6931. "
-        f"The model explains {abs(more):.4f} nats per spin {'more' if more >= 0 else 'less'} "
-        "than the means do, on these same samples.",
+        "Log pseudo-likelihood per spin",
+        f"Model: {scores['model']:.4f}; independent spins with their own means: "
+        f"{scores['independent']:.4f}; independent fair spins: -0.6931. The model is "
+        f"{abs(more):.4f} nats per spin {'better' if more >= 0 else 'worse'} than independent "
+        "spins on these samples.",
         f"Bars: log pseudo-likelihood per spin, model {values[0]:.4f}, means of the spins "
         f"{values[1]:.4f}.",
         {"data": [trace], "layout": layout},
@@ -145,7 +145,7 @@ def likelihood(shown: dict[str, Any]) -> Chart | None:
 
 
 def unexplained(shown: dict[str, Any]) -> Chart | None:
-    """Draw the pairs of spins whose correlation the model explains least."""
+    """Draw the pairs of spins with the largest residual correlations."""
     left = shown["unexplained"]
     if left is None or not left["pairs"]:
         return None
@@ -170,11 +170,11 @@ def unexplained(shown: dict[str, Any]) -> Chart | None:
     }
     return Chart(
         "unexplained",
-        "What is left unexplained",
-        f"Pairs of spins that go together more (or less, below 0) than the model says. Among "
-        f"{left['n_pairs']} pairs, about {left['expected']:.1f} standard errors are expected by "
-        f"chance alone.",
-        f"Bars: the {len(z)} pairs that the model explains least, up to {max(map(abs, z)):.1f} "
+        "Largest residual correlations",
+        f"Correlations of pairs of spins minus those of the model. The largest of "
+        f"{left['n_pairs']} pairs is expected to reach about {left['expected']:.1f} "
+        "standard errors by chance.",
+        f"Bars: the {len(z)} largest residual correlations, up to {max(map(abs, z)):.1f} "
         "standard errors.",
         {"data": [trace], "layout": layout},
     )

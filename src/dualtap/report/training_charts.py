@@ -1,4 +1,4 @@
-"""Figures of how a model was made: updates of an RBM, rounds of deflation."""
+"""Figures of the training of an RBM, and of rounds of deflation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dualtap.report.figures import Chart, lines
 
 
 def rounds(shown: dict[str, Any]) -> list[Chart]:
-    """Draw what happened while the model was made: updates of an RBM, rounds of deflation."""
+    """Draw the training of an RBM, or the rounds of deflation."""
     seen = shown["rounds"]
     if seen is None:
         return []
@@ -36,7 +36,7 @@ def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
         Chart(
             "singular",
             "Singular values of the weights",
-            f"{n_patterns} have risen above the others (in colour): each belongs to a pattern.",
+            f"{n_patterns} are above the gap (in colour), one per pattern.",
             f"Lines: singular values of the weights against updates; the largest ends at "
             f"{max(last):.3g}.",
             {
@@ -73,9 +73,9 @@ def _deflation(seen: dict[str, Any], shown: dict[str, Any]) -> Chart:
     }
     return Chart(
         "rounds",
-        "Round by round",
-        f"A round looks for one more pattern. Those of the first {n_kept} were kept (in colour); "
-        "the line is the simplified likelihood so far.",
+        "Gain of each round",
+        f"Each round looks for one more pattern; those of the first {n_kept} rounds are "
+        "kept (in colour). Line: the simplified likelihood.",
         f"Bars: gain of each of {len(x)} rounds; {n_kept} are kept.",
         {"data": [trace, total], "layout": layout},
     )

@@ -1,4 +1,4 @@
-"""What was found, in words: the headline of a report, its lead, and facts with names."""
+"""The words of a report: its headline, its lead and its most important numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 _MOST_NAMED = 12
 _ENDED = {
-    "flat": "the pseudo-likelihood had become flat",
+    "flat": "the pseudo-likelihood stopped improving",
     "max_updates": "the maximum number of updates was reached",
     "diverged": "the weights diverged",
     "callback": "a callback stopped it",
@@ -14,7 +14,7 @@ _ENDED = {
 
 
 class Fact(NamedTuple):
-    """A name, its value and perhaps a remark."""
+    """A label, its value and an optional remark."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ def headline(shown: dict[str, Any]) -> str:
 
 
 def lead(shown: dict[str, Any]) -> list[str]:
-    """Return why that many patterns, and how near samples are to them, a sentence each.
+    """Return the reason for the number of patterns and the overlap of samples, one sentence each.
 
     Examples
     --------
@@ -57,32 +57,57 @@ def lead(shown: dict[str, Any]) -> list[str]:
     ]
     if model["has_fields"]:
         sentences.append(
-            "Fields explain means of the spins that the patterns do not: root mean square "
-            f"{model['rms_field']:.2g}."
+            f"The fields of the spins have a root mean square of {model['rms_field']:.2g}."
         )
     return [sentence for sentence in (*sentences, *_doubts(shown)) if sentence]
 
 
 def _doubts(shown: dict[str, Any]) -> list[str]:
-    """Return what the patterns leave, which of them have no samples, and how many come back."""
+    """Return warnings, patterns without samples, and the result of refits."""
     model, sentences = shown["model"], []
     share = model.get("unexplained_share_of_pairs")
     if "warning" in model:
         sentences.append(f"Warning: {model['warning']}.")
     elif share is not None:
         sentences.append(
-            f"A coupling of its own for every pair of spins would gain {100 * share:.1f} % of what "
-            "the patterns gain."
+            f"An independent coupling for every pair of spins would add {100 * share:.1f} % to the "
+            "gain of the patterns."
         )
     cards = shown.get("patterns", [])
     rare = [str(c["index"]) for c in cards if c.get("share", 1) < c.get("hardly_any", 0)]
     if rare:
         plural = "s" if len(rare) > 1 else ""
         which = ", ".join(rare[:_MOST_NAMED]) + (" and others" if len(rare) > _MOST_NAMED else "")
-        sentences.append(f"Hardly any sample is nearest to pattern{plural} {which}.")
+        sentences.append(f"Almost no sample is nearest to pattern{plural} {which}.")
     if shown.get("stability") is not None:
         sentences.append(". ".join(shown["stability"]["summary"]) + ".")
     return sentences
+
+
+def legend(shown: dict[str, Any]) -> str:
+    """Return how to read the drawings of the patterns.
+
+    Examples
+    --------
+    >>> from dualtap.report.words import legend
+    >>> legend({"patterns": [], "has_confidence": True, "shape": (8, 8)})
+    'Uncertain bits are amber.'
+    """
+    patterns = shown["patterns"]
+    if not shown["has_confidence"]:
+        text = "An RBM gives the signs of its patterns, without a confidence on single bits."
+    elif shown["shape"]:
+        text = "Uncertain bits are amber."
+    else:
+        text = "A short bar is an uncertain bit."
+    if patterns and "effect" in patterns[0] and not shown["shape"]:
+        text = (
+            "A bar is the effect on a spin: the difference in the probability of +1 between the "
+            "samples on the two sides of the pattern. Pale bars are uncertain bits."
+        )
+    if any(pattern.get("strength", 0) < 0 for pattern in patterns):
+        text += " Samples avoid a large overlap with a repulsive pattern."
+    return text
 
 
 def _rbm_lead(model: dict[str, Any]) -> list[str]:
@@ -90,23 +115,23 @@ def _rbm_lead(model: dict[str, Any]) -> list[str]:
     ended = _ENDED.get(model["stopped_because"])  # nothing for a run that may go on
     trained = (
         f"A restricted Boltzmann machine with {model['n_hidden']} {law} hidden units, trained for "
-        f"{model['updates']} updates{f'; training ended because {ended}' if ended else ''}."
+        f"{model['updates']} update{'' if model['updates'] == 1 else 's'}"
+        f"{f'; training ended because {ended}' if ended else ''}."
     )
     if model["n_patterns"]:
         return [
             trained,
-            "Patterns were read off its weights: one for each singular value that "
-            "has risen above the others.",
+            "The patterns are read off its weights, one per singular value above the gap.",
         ]
     return [
         trained,
-        "No gap separates large singular values of its weights from small ones, or "
-        "those above it are no ±1 patterns: train longer, or with more samples.",
+        "No pattern can be read off its weights: their singular values show no gap, or the "
+        "directions above it are not close to ±1 vectors. Train longer, or use more samples.",
     ]
 
 
 def tiles(shown: dict[str, Any]) -> list[Fact]:
-    """Return the few numbers that matter most.
+    """Return the most important numbers.
 
     Examples
     --------
@@ -137,45 +162,9 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
         )
     scores = shown["likelihood"]
     if scores is not None:
-        note = f"means alone {scores['independent']:.3f}"
+        note = f"independent spins {scores['independent']:.3f}"
         found.append(Fact("log pseudo-likelihood per spin", f"{scores['model']:.3f}", note))
     return [Fact(fact.name, *(text.replace("-", "−") for text in fact[1:])) for fact in found]
-
-
-def learned_facts(shown: dict[str, Any]) -> list[Fact]:
-    """Return the scalars that were learned, by name.
-
-    Examples
-    --------
-    >>> from dualtap.report.words import learned_facts
-    >>> [fact[:2] for fact in learned_facts({"model": {"n_patterns": 2, "beta": None}})]
-    [('n patterns', '2'), ('beta', 'unknown')]
-    """
-    model = shown["model"]
-    facts = [
-        Fact(key.replace("_", " "), _value(value))
-        for key, value in model.items()
-        if not isinstance(value, (list, dict)) and value != "" and key != "beta_was_given"
-    ]
-    if "beta_was_given" not in model:
-        return facts
-    strengths = model.get("strengths", [])
-    if model.get("beta") is not None:
-        source = "given" if model["beta_was_given"] else "fitted"
-        text = f"{_value(model['beta'])} ({source})"
-    elif len(set(strengths)) > 1:
-        text = f"none: strengths {min(strengths):.3g} to {max(strengths):.3g}"
-    else:
-        return facts
-    return [fact._replace(value=text) if fact.name == "beta" else fact for fact in facts]
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "unknown"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _sentence(text: str) -> str:

@@ -28,9 +28,9 @@ def write_report(
     command: str | None = None,
     force: bool = False,
 ) -> None:
-    """Write a page that shows the patterns, their samples, and how sure all of it is.
+    """Write a self-contained HTML report of the patterns, their samples and their confidence.
 
-    The page is one file, needs no network, and is the same to the last byte for the same input.
+    The page is one file, needs no network, and is identical for identical input.
 
     Parameters
     ----------
@@ -39,29 +39,29 @@ def write_report(
     path : str or Path
         The file to write.
     spins : array-like of shape (n_samples, n_spins) or Spins, optional
-        Samples to show, as a rule those of the fit. Without them the page has the patterns only.
+        Samples to show, usually those of the fit. Without them the page shows the patterns only.
     names : sequence of n_spins, optional
         Names of the spins; by default those that the model was fitted with, if any.
     sample_names : sequence of n_samples, optional
     labels : sequence of n_samples, optional
-        What is known of the samples; None or NaN for those of which nothing is.
+        Labels of the samples; None or NaN where unknown.
     teacher : HopfieldModel or array-like of shape (n_true, n_spins), optional
         The true patterns, to compare with.
     shape : (rows, columns), optional
         Show patterns and samples as images of that shape.
     stability : Stability, optional
-        What refits to halves of the samples have found, from :func:`dualtap.stability`.
+        Refits to halves of the samples, from :func:`dualtap.stability`.
     command : str, optional
-        The command that makes the page, to be quoted in it.
+        The command that writes the page, quoted in it.
     force : bool
         Overwrite an existing file.
 
     Raises
     ------
     ImportError
-        Without plotly.
+        Without Plotly or Jinja2.
     ValueError
-        When names, labels, shape or samples do not fit the model.
+        If names, labels, shape or samples do not match the model.
 
     Examples
     --------
@@ -89,10 +89,11 @@ def write_report(
 
 def _plotly() -> str:
     try:
+        import jinja2  # noqa: F401 (before anything is computed)
         from plotly.offline import get_plotlyjs
-    except ImportError:
+    except ImportError as error:
         raise ImportError(
-            "a report needs plotly; install it with: pip install 'dualtap[report]'"
+            f"a report needs {error.name}; install it with: pip install 'dualtap[report]'"
         ) from None
     source: str = get_plotlyjs()
     return source

@@ -16,6 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dualtap._validation import image_shape
+from dualtap.report.facts import facts, label
+from dualtap.report.facts import text as value_text
 
 Pictures = tuple[NDArray[np.floating], Sequence[int]]
 """Magnetizations of shape (n_patterns, n_spins), and the height and width of a sample.
@@ -30,15 +32,11 @@ _PER_PATTERN = {
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
     "mean_confidence": ("mean |m|", "{:.3f}"),
-    "unsure_bits": ("bits with |m| < 0.8", "{:d}"),
-    "returned": ("comes back", "{:.0%}"),
+    "unsure_bits": ("uncertain bits (|m| < 0.8)", "{:d}"),
+    "returned": ("found again", "{:.0%}"),
     "cosine": ("median cosine", "{:.2f}"),
     "bits": ("spins", "{:d}"),
-    "stable_bits": ("stable", "{:d}"),
-}
-_TABLES = {
-    *(*_PER_PATTERN, "carried_by", "learning_curve", "singular_values", "spectrum"),
-    *("trace", "path", "beta_was_given"),
+    "stable_bits": ("stable spins", "{:d}"),
 }
 _MOST_ROWS = 30
 _TRACE_ROWS = 12
@@ -61,18 +59,18 @@ def print_result(result: dict[str, Any], headline: str, pictures: Pictures | Non
     Parameters
     ----------
     result : dict
-        As :func:`dualtap._summary.describe` returns it.
+        As :func:`dualtap.report.summary.describe` returns it.
     headline : str
     pictures : pair of array and shape, optional
         Magnetizations and (height, width), to print the patterns as pictures as well.
 
     Examples
     --------
-    >>> from dualtap._terminal import print_result
+    >>> from dualtap.cli.terminal import print_result
     >>> print_result({"n_spins": 9, "mean_overlap": 0.98765}, "Two patterns found.")
     Two patterns found.
-    n spins       9
-    mean overlap  0.9877
+    spins                                9
+    mean overlap with the true patterns  0.9877
     """
     console = Console(highlight=False)
     console.print(
@@ -98,22 +96,18 @@ def print_result(result: dict[str, Any], headline: str, pictures: Pictures | Non
 
 
 def _print_scalars(result: dict[str, Any], console: Console) -> None:
-    """Print one name and value per line; a terminal gets long values folded beside their name."""
-    left_out = _TABLES if result.get("n_patterns", 1) else {*_TABLES, "reason"}  # in the headline
-    scalars = {key: v for key, v in result.items() if key not in left_out and v != ""}
-    if scalars.get("beta") is not None and "beta_was_given" in result:
-        source = "given" if result["beta_was_given"] else "fitted"
-        scalars["beta"] = f"{_format(scalars['beta'])} ({source})"
-    elif len(set(result.get("strengths", ()))) > 1:
-        strengths = result["strengths"]
-        scalars["beta"] = f"none: strengths {min(strengths):.3g} to {max(strengths):.3g}"
-    width = max(len(key) for key in scalars)
-    for key, value in scalars.items():
-        text = plain(_format(value))
+    """Print one label and value per line; a terminal gets long values folded beside their label."""
+    named = {} if result.get("n_patterns", 1) else {"reason": ""}  # in the headline
+    lines = facts(result | named)
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        text = plain(value)
         if console.is_terminal:
-            lines = textwrap.wrap(text, max(console.width - width - 2, 20), break_long_words=False)
-            text = ("\n" + " " * (width + 2)).join(lines)
-        console.print(f"[bold]{_words(key):<{width}}[/bold]  {escape(text)}", soft_wrap=True)
+            parts = textwrap.wrap(text, max(console.width - width - 2, 20), break_long_words=False)
+            text = ("\n" + " " * (width + 2)).join(parts)
+        console.print(
+            f"[bold]{escape(plain(name)):<{width}}[/bold]  {escape(text)}", soft_wrap=True
+        )
 
 
 def _pattern_table(result: dict[str, Any]) -> Table:
@@ -138,7 +132,8 @@ def _left_out(shown: int, n_patterns: int) -> str | None:
 
 def _names_table(patterns: list[dict[str, list[tuple[str, float]]]]) -> Table:
     """Return names of spins by effect; as :class:`rich.text.Text` they are never read as markup."""
-    table = Table("pattern", "likelier +1 on its + side", "likelier -1", box=None, pad_edge=False)
+    heads = "pattern", "+ side: more often +1", "+ side: more often −1"
+    table = Table(*heads, box=None, pad_edge=False)
     for k, spins in enumerate(patterns[:_MOST_ROWS]):
         names = (", ".join(map(_named, spins[key])) for key in ("plus", "minus"))
         table.add_row(str(k), *map(Text, names))
@@ -162,7 +157,7 @@ def plain(text: str) -> str:
 
     Examples
     --------
-    >>> from dualtap._terminal import plain
+    >>> from dualtap.cli.terminal import plain
     >>> plain("a\x1b[31mb\x07\tc")
     'ab c'
     """
@@ -193,7 +188,7 @@ def print_pictures(
     --------
     >>> import numpy as np
     >>> from rich.console import Console
-    >>> from dualtap._terminal import print_pictures
+    >>> from dualtap.cli.terminal import print_pictures
     >>> m = np.array([[1, 1, -1, 1, -1, 1], [1, 0.1, 1, -1, 1, 1]])
     >>> print_pictures(m, (2, 3), Console(width=40), weights=[0.7, 0.3])
     █▀▄      ▀▒█
@@ -255,13 +250,13 @@ def _character(top: int, bottom: int) -> str:
 
 def _curve_table(curve: dict[str, list[float]]) -> Table:
     """Return a dozen looks, evenly spread from the first to the last."""
-    table = Table(*(_words(key) for key in curve), box=None, pad_edge=False, title_justify="left")
+    table = Table(*(label(key) for key in curve), box=None, pad_edge=False, title_justify="left")
     for column in table.columns:
         column.justify = "right"
     n_looks = len(curve["update"])
     rows = dict.fromkeys(round(k * (n_looks - 1) / (_CURVE_ROWS - 1)) for k in range(_CURVE_ROWS))
     for row in rows if n_looks else ():
-        table.add_row(*(_format(values[row]) for values in curve.values()))
+        table.add_row(*(value_text(values[row]) for values in curve.values()))
     return table
 
 
@@ -332,15 +327,3 @@ def _path_table(path: dict[str, list[float | None]], n_patterns: int) -> Table:
         )
         table.add_row(str(n), *values, "← chosen" if n == n_patterns else "")
     return table
-
-
-def _words(key: str) -> str:
-    return key.replace("_", " ")
-
-
-def _format(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "unknown"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
