@@ -20,6 +20,7 @@ from dualtap._npy import NpyHeader, member_names, npy_header, read_member
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.collecting import (
     CHUNK_BYTES,
+    Beside,
     Collector,
     Request,
     SampleFile,
@@ -131,7 +132,7 @@ def _teacher(request: Request, side: Callable[[str], NDArray[Any] | None]) -> Ho
         raise request.error(f"its teacher is damaged: {error}") from None
 
 
-class Beside(NamedTuple):
+class Texts(NamedTuple):
     """What is stored beside samples, as far as it is there."""
 
     names: list[str] | None
@@ -141,7 +142,7 @@ class Beside(NamedTuple):
 
 def read_beside(
     request: Request, held: list[str], side: Callable[[str], NDArray[Any] | None]
-) -> Beside:
+) -> Texts:
     """Return names of spins and samples and the labels, as far as they are there."""
 
     def texts(key: str, what: str) -> list[str] | None:
@@ -158,7 +159,7 @@ def read_beside(
     for key in request.labels:
         if key not in held:
             raise request.error(f"no array is named {key!r}; {nearest(key, held)}")
-    return Beside(
+    return Texts(
         texts("names", "names"),
         texts("sample_names", "sample names"),
         {key: texts(key, "labels") or [] for key in request.labels},
@@ -192,18 +193,18 @@ def matrix_among(
 
 
 def with_beside(
-    request: Request, spins: Spins, beside: Beside, teacher: HopfieldModel | None
+    request: Request, spins: Spins, beside: Texts, teacher: HopfieldModel | None
 ) -> SampleFile:
     """Return samples with what was found beside them.
 
     Examples
     --------
     >>> import pathlib
-    >>> from dualtap.io.arrays import Beside, with_beside
+    >>> from dualtap.io.arrays import Texts, with_beside
     >>> from dualtap.io.collecting import Request
     >>> from dualtap.spins import as_spins
     >>> request = Request(pathlib.Path("data.npz"))
-    >>> with_beside(request, as_spins([[1, 0]]), Beside(["a", "b"], None, {}), None).names
+    >>> with_beside(request, as_spins([[1, 0]]), Texts(["a", "b"], None, {}), None).names
     ('a', 'b')
     """
     # The names beside an array say what they name, whichever way it lies.
@@ -331,7 +332,7 @@ def write_npy(file: IO[bytes], spins: Spins) -> None:
         file.write(np.ascontiguousarray(numbers(spins, rows)).tobytes())
 
 
-def write_npz(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
+def write_npz(file: IO[bytes], spins: Spins, beside: Beside) -> None:
     """Write samples as the array ``X`` of an ``.npz``, and other arrays beside them.
 
     Examples

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
 from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
-from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix
+from dualtap.io.collecting import Beside, Collector, Request, SampleFile, check_matrix
 from dualtap.io.h5_texts import read_texts
 from dualtap.spins import Spins
 
@@ -249,7 +249,7 @@ class _Tolerant(io.RawIOBase):
         return len(view)
 
 
-def write_h5(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
+def write_h5(file: IO[bytes], spins: Spins, beside: Beside) -> None:
     """Write samples as the dataset ``X`` of an HDF5 file, and texts beside them.
 
     Examples

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dualtap._files import reading
 from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
-from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix
+from dualtap.io.collecting import Beside, Collector, Request, SampleFile, check_matrix
 from dualtap.io.zarr_checks import Stored, check_chunks, check_sizes, codecs_of, held
 from dualtap.spins import Spins, as_spins
 
@@ -194,7 +194,7 @@ def _collected(zarr: Any, request: Request, array: Any) -> Spins:
     return collector.finish()
 
 
-def write_zarr(folder: Path, spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
+def write_zarr(folder: Path, spins: Spins, beside: Beside) -> None:
     """Write samples as the array ``X`` of a Zarr store, and texts beside them.
 
     Parameters

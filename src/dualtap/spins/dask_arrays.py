@@ -38,6 +38,7 @@ def connected(address: str, n_workers: int | None = None) -> Iterator[Any]:
     except ImportError:
         raise ValueError("Dask needs: pip install 'dualtap[distributed]'") from None
     if address != "local":
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an error says it once
         try:
             client = Client(address)
         except (OSError, ValueError) as error:
