@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
@@ -163,32 +163,6 @@ def read_beside(
         texts("names", "names"),
         texts("sample_names", "sample names"),
         {key: texts(key, "labels") or [] for key in request.labels},
-    )
-
-
-def matrix_among(
-    request: Request, shapes: Mapping[str, tuple[int, ...]], kind: str = "arrays"
-) -> str:
-    """Return which of the arrays in a file, by name and shape, holds the samples.
-
-    Examples
-    --------
-    >>> import pathlib
-    >>> from dualtap.io.arrays import matrix_among
-    >>> from dualtap.io.collecting import Request
-    >>> matrix_among(Request(pathlib.Path("data.h5")), {"spikes": (5, 9), "names": (9,)})
-    'spikes'
-    """
-    last = {name: name.rpartition("/")[2] for name in shapes}
-    choices = [[name for name in shapes if last[name] == known] for known in ("X", "samples")]
-    choices.append([name for name, shape in shapes.items() if len(shape) == 2])
-    for candidates in choices:
-        if len(candidates) == 1:
-            return candidates[0]
-    listed = ", ".join(f"{name} {shape}".lstrip() for name, shape in list(shapes.items())[:20])
-    raise ValueError(
-        f"{request.path} holds the {kind} {listed or '(none)'}; name the samples X, or store "
-        "one matrix"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
 import os
 import re
@@ -271,6 +272,27 @@ def default_names(spins: Spins) -> list[str]:
     ['spin0', 'spin1']
     """
     return [f"spin{k}" for k in range(spins.n_spins)]
+
+
+def needed(module: str, extra: str, what: str) -> Any:
+    """Return a module of an optional package, or say how to install it.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import needed
+    >>> needed("no_such_package", "hdf5", "reading and writing HDF5 files")
+    Traceback (most recent call last):
+    ...
+    ImportError: reading and writing HDF5 files needs no-such-package; install it with:
+    pip install 'dualtap[hdf5]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"{what} needs {module.replace('_', '-')}; install it with: "
+            f"pip install 'dualtap[{extra}]'"
+        ) from None
 
 
 def columns_beside(beside: Beside, spins: Spins) -> tuple[list[str] | None, Texts, Texts]:

@@ -22,6 +22,7 @@ from dualtap.io.collecting import (
     check_memory,
     columns_beside,
     default_names,
+    needed,
     result,
 )
 from dualtap.io.layout import (
@@ -80,14 +81,7 @@ def pyarrow_module() -> Any:
     >>> pyarrow_module().__name__
     'pyarrow'
     """
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            "reading and writing Parquet and Arrow files needs pyarrow; install it with: "
-            "pip install 'dualtap[parquet]'"
-        ) from None
-    return pyarrow
+    return needed("pyarrow", "parquet", "reading and writing Parquet and Arrow files")
 
 
 class _Source(NamedTuple):

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import reading
-from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
-from dualtap.io.collecting import Beside, Collector, Request, SampleFile, check_matrix
+from dualtap.io.arrays import numbers, with_beside
+from dualtap.io.collecting import Beside, Request, SampleFile, check_matrix, needed
+from dualtap.io.groups import collected_in_bands, matrix_among, read_beside_in_groups
 from dualtap.io.zarr_checks import Stored, check_chunks, check_sizes, codecs_of, held
 from dualtap.spins import Spins, as_spins
 
@@ -42,27 +43,17 @@ def read_zarr(request: Request) -> SampleFile:
     """
     zarr = _zarr()
     found = held(request)
-    name = matrix_among(request, {key: stored.shape for key, stored in found.items()})
+    shapes = {key: stored.shape for key, stored in found.items()}
+    name = matrix_among(request, shapes)
     array = _matrix(zarr, request, name, found[name])
-    folder = name.rpartition("/")[0]
 
-    def side(key: str) -> NDArray[Any] | None:
-        there = f"{folder}/{key}".lstrip("/")
-        there = there if there in found else key
-        if there not in found:
-            return None
-        if found[there].shape not in [(length,) for length in array.shape]:
-            raise request.error(
-                f"{there!r} has shape {found[there].shape} beside samples of {array.shape}"
-            )
-        beside = _opened(zarr, request, there, found[there])
+    def read(key: str) -> NDArray[Any]:
+        beside = _opened(zarr, request, key, found[key])
         with _reading(request):
             texts = np.asarray(beside[:])
             return texts.astype(object) if texts.dtype.kind == "T" else texts
 
-    others = [key for key in found if key != name]
-    others += [key.rpartition("/")[2] for key in others]
-    beside = read_beside(request, others, side)
+    beside = read_beside_in_groups(request, shapes | {name: array.shape}, name, read)
     spins = _on_workers(request, array) if request.on_workers else _collected(zarr, request, array)
     return with_beside(request, spins, beside, None)
 
@@ -97,14 +88,7 @@ def open_array(path: str | Path) -> Any:
 
 
 def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise ImportError(
-            "reading and writing Zarr stores needs zarr; install it with: "
-            "pip install 'dualtap[zarr]'"
-        ) from None
-    return zarr
+    return needed("zarr", "zarr", "reading and writing Zarr stores")
 
 
 @contextmanager
@@ -173,25 +157,17 @@ def _rows(root: str, name: str, zarr_format: int, first: int, stop: int) -> NDAr
 
 
 def _collected(zarr: Any, request: Request, array: Any) -> Spins:
-    """Return the matrix as spins, in bands of whole chunks along its shorter side."""
-    itemsize = array.dtype.itemsize
+    """Return the matrix as spins."""
     chunk = array.shards or array.chunks
-    bands = [chunk[k] * array.shape[1 - k] * itemsize for k in (0, 1)]
-    across = bands[0] > _BAND and bands[1] < bands[0]  # chunks are tall: columns come first
-    length, width = array.shape[::-1] if across else array.shape
-    step = few = rows_a_chunk(width, array.dtype)
-    if bands[across] <= _BAND:  # whole chunks, or each is decompressed again and again
-        step = max(step // chunk[across], 1) * chunk[across]
-    at_once = min(max(_BAND // (4 * math.prod(chunk) * itemsize), 1), _MOST_AT_ONCE)
-    collector = Collector(request, length, exchanged=across)
-    for first in range(0, length, step):
+    n_bytes = 4 * math.prod(chunk) * array.dtype.itemsize
+    at_once = min(max(_BAND // n_bytes, 1), _MOST_AT_ONCE)
+
+    @contextmanager
+    def guarded() -> Iterator[None]:
         with _reading(request), zarr.config.set({"async.concurrency": at_once}):
-            part = slice(first, first + step)
-            band = array[:, part].T if across else array[part]
-        for k in range(0, len(band), few):
-            collector.add(band[k : k + few])
-        del band  # before the next one is read
-    return collector.finish()
+            yield
+
+    return collected_in_bands(request, array, chunk, _BAND, guarded)
 
 
 def write_zarr(folder: Path, spins: Spins, beside: Beside) -> None:
