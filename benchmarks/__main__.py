@@ -2,7 +2,8 @@
 
 Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
 these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``, which need
-``--data DIR``, ``rbm-robust``, ``sensitivity``, and ``scaling-paper``, which takes half an hour.
+``--data DIR``, ``rbm-robust``, ``sensitivity``, ``archive``, which runs archived trials of the
+paper again, and ``scaling-paper``, which takes half an hour.
 ``python -m benchmarks recovery --help`` lists the options of one.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from benchmarks import (
     against,
+    archive,
     claims,
     cluster,
     fits,
@@ -139,8 +141,11 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "real": real.run,
     "structure": structure.run,
     "sensitivity": sensitivity.run,
+    "archive": archive.run,
 }
-NOT_BY_DEFAULT = ("scaling-paper", "rbm-robust", "rbm-real", "real", "structure", "sensitivity")
+NOT_BY_DEFAULT = (
+    *("scaling-paper", "rbm-robust", "rbm-real", "real", "structure", "sensitivity", "archive"),
+)
 
 
 def main(arguments: list[str]) -> None:

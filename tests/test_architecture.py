@@ -1,6 +1,8 @@
-"""The layers of docs/architecture.md: a module imports only from rooms above its own."""
+"""The import graph of docs/architecture.md is that of the code, and has one direction."""
 
 import ast
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,76 +10,79 @@ import pytest
 import dualtap
 
 SOURCE = Path(dualtap.__file__).parent
-ROOMS = [
-    "_random",
-    "_progress",
-    "_threads",
-    "_namespace",
-    "_swap",
-    "_files",
-    "_npy",
-    "_schema",
-    "spins",
-    "_validation",
-    "_html",
-    "couplings",
-    "edges",
-    "_kernels",
-    "local_fields",
-    "gaps",
-    "_parameters",
-    "_starts",
-    "_chains",
-    "_equilibration",
-    "_sampling",
-    "hopfield",
-    "schemes",
-    "solve",
-    "metrics",
-    "theory",
-    "baselines",
-    "subspace",
-    "fitted",
-    "recovery",
-    "published",
-    "rbm",
-    "resampling",
-    "comparison",
-    "preprocessing",
-    "datasets",
-    "io",
-    "plots",
-    "report",
-    "experiments",
-    "cli",
-    "__main__",
-]
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
-def _room(path):
+def layer_of(path):
+    """Return the module or folder at the top level that a file belongs to."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def _imported_rooms(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
+def imported(path):
+    """Return the layers that a file imports from, imports inside functions included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             names = [node.module]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        yield from (name.split(".")[1] for name in names if name.startswith("dualtap."))
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("dualtap.")}
+    return found - {layer_of(path)}
 
 
-def test_every_room_is_in_the_plan():
-    assert {_room(path) for path in MODULES} == set(ROOMS)
+@cache
+def graph():
+    """Return the layers with those they import from."""
+    found = {}
+    for path in MODULES:
+        found.setdefault(layer_of(path), set()).update(imported(path))
+    return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_come_from_above(path):
-    own = ROOMS.index(_room(path))
-    below = [room for room in _imported_rooms(path) if ROOMS.index(room) > own]
+@cache
+def documented():
+    """Return the same as the page has it, in its order: every layer below those it uses."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text[text.index("## Import graph") :].split("\n## ", 2)[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", table, flags=re.MULTILINE)
+    return {layer: set(re.findall(r"`(\w+)`", names)) for layer, names in rows}
+
+
+def row(layer, names):
+    return f"| `{layer}` | {', '.join(f'`{name}`' for name in sorted(names)) or '–'} |"
+
+
+def test_every_layer_is_in_the_graph():
+    assert documented().keys() == graph().keys()
+
+
+@pytest.mark.parametrize("layer", graph())
+def test_the_graph_is_that_of_the_code(layer):
+    names = graph()[layer]
+    assert documented()[layer] == names, f"the row of the page should be\n{row(layer, names)}"
+
+
+@pytest.mark.parametrize("layer", graph())
+def test_imports_come_from_above(layer):
+    order = list(documented())
+    below = [name for name in graph()[layer] if order.index(name) > order.index(layer)]
     assert not below
+
+
+def test_private_names_of_scikit_learn_are_imported_in_one_module():
+    private = re.compile(
+        r"^from sklearn[\w.]*\._\w+ import|^from sklearn[\w.]* import .*\b_\w", re.M
+    )
+    users = [path.name for path in MODULES if private.search(path.read_text(encoding="utf-8"))]
+    assert users == ["_validation.py"]
+
+
+def test_no_module_is_long():
+    long = {path.name for path in MODULES if len(path.read_text("utf-8").splitlines()) > 400}
+    assert not long
 
 
 def test_the_public_surface_is_small():
@@ -88,6 +93,6 @@ def test_the_public_surface_is_small():
 def test_no_public_name_hides_a_module():
     """``import dualtap.solve as solve`` must give the module."""
     for path in MODULES:
-        name = _room(path)
+        name = layer_of(path)
         shadow = getattr(dualtap, name, None)
         assert shadow is None or shadow.__name__ == f"dualtap.{name}"

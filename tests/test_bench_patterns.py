@@ -277,3 +277,33 @@ def test_names_of_cases_and_numbers_in_tables():
     assert spread([1.0, 3.0], 1) == "2.0 ± 1.0"
     assert spread([np.nan]) == "–"
     assert (counts([2, 2]), counts([2, 3])) == ("2", "2, 3")
+
+
+def test_archived_trials_are_run_again_and_adopted_if_they_agree(tmp_path, capsys):
+    from benchmarks import archive
+
+    from dualtap.experiments import load
+    from dualtap.experiments.archive import Archive, write_archive
+    from dualtap.experiments.experiment import Results, Row, Task
+    from dualtap.experiments.versions import code_version
+
+    experiment = load("theory1")
+    parameters, _ = experiment.points(False)[0]
+    task = Task("theory1", "", parameters, 0)
+    results = {
+        name: value
+        for name, value in experiment.trial(parameters, task.seed).items()
+        if isinstance(value, int | float | str)
+    }
+
+    def archived(results):
+        row = Row(parameters, 0, task.seed, results, None, 0.1, "0.1.0")
+        write_archive(tmp_path, {"theory1": ("c0", Results([row]))}, {"rule": "mark"})
+        archive.run(["--results", str(tmp_path), "--adopt"])
+        return Archive(tmp_path).made["theory1"].code
+
+    assert archived(results) == code_version(experiment.trial)
+    assert "| theory1 | 1 | 1 | 1 | changed since |" in capsys.readouterr().out
+    name = next(key for key, value in results.items() if isinstance(value, float))
+    assert archived({**results, name: results[name] + 0.01}) == "c0"
+    assert Archive(tmp_path).rules == {"rule": "mark"}

@@ -29,7 +29,7 @@ def problem(beta, n_samples=150, n_spins=200, n_patterns=3, missing=0.0):
 
 
 def theta_of(factors):
-    return factors.X.astype(float) @ factors.V.astype(float) + factors.fields
+    return factors.X.astype(float) @ factors.V.astype(float)
 
 
 def log_likelihoods(blocks, theta):
@@ -63,7 +63,6 @@ def test_start_is_least_squares_scaled_from_the_size_of_spins_to_that_of_fields(
     expected = fit * np.arctanh(r) / r
     np.testing.assert_allclose(found.X, expected, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(found.prior, expected.T @ expected / len(expected), atol=1e-3)
-    assert not found.fields.any()
 
 
 def test_start_makes_up_for_missing_entries():
@@ -86,14 +85,10 @@ def test_start_survives_vectors_that_depend_on_each_other():
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("with_fields", [False, True])
-def test_coefficients_climb_the_penalised_likelihood(beta, missing, with_fields):
+def test_coefficients_climb_the_penalised_likelihood(beta, missing):
     """Prior and vectors held, every step of x gains, from far too small and too large ones."""
     zeta, blocks = problem(beta, missing=missing)
     first = start_factors(blocks, zeta)
-    if with_fields:
-        b = np.random.default_rng(3).normal(0, 0.5, size=200).astype(np.float32)
-        first = first._replace(fields=b)
     Λ = precision_of(first.prior)
     for factor in (0.0, 3.0):
         factors = first._replace(X=np.float32(factor) * first.X)
@@ -198,7 +193,6 @@ def test_fixed_vectors_stay_bit_for_bit(n_fixed):
     np.testing.assert_array_equal(found.V[:n_fixed], V[:n_fixed])
     assert (found.V[n_fixed:] != V[n_fixed:]).mean(axis=1).min(initial=1.0) > 0.9
     assert (found.X != factors.X).mean() > 0.9
-    assert not found.fields.any()
 
 
 def test_iterating_leaves_its_arguments_alone():
@@ -206,7 +200,7 @@ def test_iterating_leaves_its_arguments_alone():
     factors = start_factors(blocks, zeta)
     before = [np.copy(x) for x in factors]
     S = blocks.dense.copy()
-    iterate(blocks, factors, 2, with_fields=True)
+    iterate(blocks, factors, 2)
     for x, y in zip(factors, before, strict=True):
         np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(blocks.dense, S)
@@ -215,9 +209,9 @@ def test_iterating_leaves_its_arguments_alone():
 def test_steps_can_be_taken_one_by_one():
     zeta, blocks = problem(1.2)
     factors = start_factors(blocks, zeta)
-    together = iterate(blocks, factors, 3, with_fields=True)
+    together = iterate(blocks, factors, 3)
     for _ in range(3):
-        factors = iterate(blocks, factors, 1, with_fields=True)
+        factors = iterate(blocks, factors, 1)
     for x, y in zip(factors, together, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -234,7 +228,7 @@ def test_result_does_not_depend_on_the_number_of_threads(missing):
             assert len(blocks._rows) > 1
             factors = start_factors(blocks, teacher.patterns.astype(np.float32))
         with threadpool_limits(1):  # as callers do
-            found.append(iterate(blocks, factors, 3, with_fields=True))
+            found.append(iterate(blocks, factors, 3))
     for x, y in zip(*found, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -246,7 +240,7 @@ def test_values_under_a_mask_do_not_matter():
     found = []
     for values in (X, np.where(mask, -X, X)):
         blocks = Blocks(as_spins(np.ma.MaskedArray(values, mask)))
-        found.append(iterate(blocks, start_factors(blocks, zeta), 3, with_fields=True))
+        found.append(iterate(blocks, start_factors(blocks, zeta), 3))
     for x, y in zip(*found, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -265,12 +259,10 @@ def test_missing_entries_do_not_pull():
         factors = start_factors(blocks, V)
         for _ in range(40):  # the site does set the size of steps, but not where they end
             factors = factors._replace(prior=prior)
-            factors = iterate(blocks, factors, 1, n_fixed=3, with_fields=True)
+            factors = iterate(blocks, factors, 1, n_fixed=3)
         found.append(factors)
     np.testing.assert_allclose(found[0].X, found[1].X, atol=1e-3)
-    np.testing.assert_allclose(found[0].fields, found[1].fields, atol=1e-3)
     assert np.abs(found[0].X[40]).max() < 1e-4  # nothing observed: the mean of the prior
-    assert abs(found[0].fields[17]) < 1e-4
     assert np.abs(found[0].X).max() > 0.5
 
 
@@ -286,32 +278,3 @@ def test_gaps_thin_the_data_but_do_not_bias_them(beta):
     # prior also shrinks it: by up to (1 + K/Λ⁻¹) of 5 against 3.8, 8 %.
     assert slope == pytest.approx(1, abs=0.15)
     assert np.trace(thinned.prior) == pytest.approx(np.trace(full.prior), rel=0.15)
-
-
-# --- Fields -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_fields_of_independent_spins(missing):
-    """With a pattern that nothing follows, the fields are the logs of the odds."""
-    rng = np.random.default_rng(0)
-    b = rng.uniform(-1, 1, size=200)
-    X = np.where(rng.random((1000, 200)) < (1 + np.tanh(b)) / 2, 1, -1)
-    X[rng.random(X.shape) < missing] = 0
-    dummy = rng.choice(np.array([-1, 1], dtype=np.float32), size=(1, 200))
-    blocks = blocks_of(X)
-    factors = iterate(blocks, start_factors(blocks, dummy), 30, n_fixed=1, with_fields=True)
-    mean = X.sum(axis=0) / np.count_nonzero(X, axis=0)
-    # The prior of variance 1/3 takes off a share of 3/(1000·0.6·0.6), 1 %.
-    np.testing.assert_allclose(factors.fields, np.arctanh(mean), atol=0.05)
-    # The error of a field is 1/√(M (1 - tanh² b)): at most 0.06, with 30 % missing.
-    assert np.sqrt(np.mean(np.square(factors.fields - b))) < 0.06
-    assert np.corrcoef(factors.fields, b)[0, 1] > 0.98
-    assert np.abs(factors.X).mean() < 0.1
-
-
-def test_fields_are_left_alone_unless_asked_for():
-    zeta, blocks = problem(1.2)
-    b = np.linspace(-1, 1, 200, dtype=np.float32)
-    factors = start_factors(blocks, zeta)._replace(fields=b)
-    np.testing.assert_array_equal(iterate(blocks, factors, 3).fields, b)

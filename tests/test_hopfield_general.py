@@ -41,8 +41,7 @@ def test_energy_with_fields(beta):
     np.testing.assert_allclose(weight / weight.sum(), boltzmann(model), rtol=1e-10)
 
 
-@pytest.mark.parametrize("start", ["random", "patterns", "annealed"])
-@pytest.mark.parametrize("beta", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize(("beta", "start"), [(0.5, "random"), (1.0, "annealed"), (1.5, "patterns")])
 def test_samples_with_fields_follow_the_boltzmann_distribution(beta, start):
     # The exact transition matrix of these patterns forgets by 0.85 a sweep at β = 1.5; those of
     # larger overlap by 0.996, which no test can wait for.

@@ -229,7 +229,7 @@ def test_spins_that_take_no_part_are_grey(general):
     np.testing.assert_array_equal(values.get_array(), general.magnetizations_)
     np.testing.assert_array_equal(~cover.get_array().mask, zeros)
     assert len({tuple(rgb) for rgb in cover.to_rgba(cover.get_array())[zeros]}) == 1
-    assert [text.get_text() for text in ax.get_legend().texts] == ["takes no part"]
+    assert [text.get_text() for text in ax.get_legend().texts] == ["not in the pattern"]
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels == ["0 (g = 2)", "1 (g = 1.2)", "2 (g = -3, repulsive)"]
     ax.figure.savefig(io.BytesIO())

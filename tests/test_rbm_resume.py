@@ -666,7 +666,7 @@ def test_save_and_load(tmp_path, name):
 def test_existing_files_are_kept_without_force(tmp_path):
     path = tmp_path / "model.npz"
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match=r"model\.npz' exists; use --force"):
+    with pytest.raises(FileExistsError, match=r"model\.npz' exists; pass force=True"):
         dt.save(uninterrupted("pcd"), path)
     assert path.read_text() == "precious"
     dt.save(uninterrupted("pcd"), path, force=True)

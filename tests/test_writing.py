@@ -66,7 +66,7 @@ def test_a_model_that_cannot_be_written_goes_elsewhere(run, tmp_path, monkeypatc
 
 
 def overtaken(path, write):
-    with pytest.raises(FileExistsError, match="exists; use --force"):
+    with pytest.raises(FileExistsError, match="exists; pass force=True"):
         write()
 
 

@@ -139,7 +139,7 @@ def test_the_array_inside_for_dask(tmp_path):
 def test_stores_are_replaced_only_by_force(tmp_path):
     path = tmp_path / "d.zarr"
     write_samples(path, X, labels=range(200))
-    with pytest.raises(FileExistsError, match="exists; use --force"):
+    with pytest.raises(FileExistsError, match="exists; pass force=True"):
         write_samples(path, X[:5])
     assert read_samples(path).spins.shape == (200, 30)
     write_samples(path, X[:5], force=True)

@@ -107,7 +107,7 @@ def _told_if_taken(path: Path) -> Iterator[None]:
 
 
 def _taken(path: Path) -> FileExistsError:
-    return FileExistsError(f"{str(path)!r} exists; use --force (force=True) to overwrite it")
+    return FileExistsError(f"{str(path)!r} exists; pass force=True to overwrite it")
 
 
 def _umask() -> int:

@@ -13,7 +13,7 @@ from dualtap.spins.storage import CHUNK
 
 
 def as_patterns(patterns: Any) -> NDArray[np.int8]:
-    """Return patterns as -1, 0 and +1, where 0 is a spin that takes no part in a pattern.
+    """Return patterns as -1, 0 and +1, where 0 is a spin that is not in a pattern.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def patterns_in_turn(
     strengths: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> NDArray[np.int8]:
-    """Return the attractive patterns in turn, random where a spin takes no part.
+    """Return the attractive patterns in turn, random where a spin is not in the pattern.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class HopfieldModel(SampledModel):
     Parameters
     ----------
     patterns : array-like of shape (n_patterns, n_spins)
-        The ζ^μ: any binary encoding, or -1, 0 and +1, where a spin of 0 takes no part in the
+        The ζ^μ: any binary encoding, or -1, 0 and +1, where a spin of 0 is not in the
         pattern. An array of 0 and 1 without a -1 is read as 0/1, where 0 means -1; pass
         ``as_spins(patterns, zero_is_missing=True)`` if it means no part. There may be no pattern
         at all, shape (0, n_spins): the spins are then independent.

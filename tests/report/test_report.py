@@ -272,7 +272,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, taught):
 def test_nothing_is_overwritten_without_force(tmp_path, coins):
     path = tmp_path / "report.html"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match="use --force"):
+    with pytest.raises(FileExistsError, match="pass force=True"):
         write_report(coins[0], path)
     assert path.read_text() == "mine"
     write_report(coins[0], path, force=True)

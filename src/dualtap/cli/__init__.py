@@ -75,6 +75,7 @@ def main() -> NoReturn:
 
 def _fail(error: BaseException, code: int) -> NoReturn:
     message = " ".join(str(error).split()) or type(error).__name__
+    message = message.replace("pass force=True", "use --force")  # as the command spells it
     if isinstance(error, OSError) and error.filename is not None:
         if isinstance(error, FileNotFoundError):
             message = f"there is no file {str(error.filename)!r}"

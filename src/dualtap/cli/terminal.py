@@ -22,7 +22,7 @@ from dualtap.report.facts import text as value_text
 Pictures = tuple[NDArray[np.floating], Sequence[int]]
 """Magnetizations of shape (n_patterns, n_spins), and the height and width of a sample.
 
-NaN where a spin takes no part in a pattern.
+NaN where a spin is not in a pattern.
 """
 
 _PER_PATTERN = {
@@ -32,7 +32,7 @@ _PER_PATTERN = {
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
     "mean_confidence": ("mean |m|", "{:.3f}"),
-    "unsure_bits": ("uncertain bits (|m| < 0.8)", "{:d}"),
+    "unsure_bits": ("uncertain bits", "{:d}"),
     "returned": ("found again", "{:.0%}"),
     "cosine": ("median cosine", "{:.2f}"),
     "bits": ("spins", "{:d}"),
@@ -46,7 +46,7 @@ _BAR_WIDTH = 40
 _BEYOND = 5  # values of the spectrum shown after those of the patterns
 _LONGEST_NAME = 24
 _UNCERTAIN = 0.8
-_NO_PART = 2  # of a pixel whose spin takes no part in the pattern
+_NO_PART = 2  # of a pixel whose spin is not in the pattern
 _GAP = 2  # columns between pictures
 _BLOCKS = {(1, 1): "█", (1, -1): "▀", (-1, 1): "▄", (-1, -1): " ", (0, -1): "░", (-1, 0): "░"}
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
@@ -174,7 +174,7 @@ def print_pictures(
     """Print patterns as pictures, two pixels per character, as many side by side as fit.
 
     A full block is +1, a blank -1, a shade an uncertain bit (absolute m below 0.8), a dot a spin
-    that takes no part (NaN). What is wider than the console is made smaller by whole factors.
+    that is not in the pattern (NaN). Images wider than the console are reduced by whole factors.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _characters(tile: NDArray[np.floating]) -> list[str]:
 
 
 def _character(top: int, bottom: int) -> str:
-    """Return two pixels; beside one that takes no part the other shows, if it is not -1."""
+    """Return two pixels; beside one that is not in the pattern the other shows, if it is not -1."""
     if _NO_PART in (top, bottom):
         if {top, bottom} <= {_NO_PART, -1}:
             return "·"

@@ -60,7 +60,8 @@ def load_hopfield(name: str = "retrieval", random_state: RandomState = 0) -> Dat
         of them turned to their negatives. "missing": 30 % of their entries missing. "fields"
         (P=10, 500 samples): spins have fields of up to 0.5 of their own. "mixed" (β=1.2, P=20,
         5000 samples): samples lie in mixtures of patterns. "paramagnet" (β=0.8, P=20, 2000
-        samples): samples lean a little on every pattern. "noise": 1000 samples of fair coins.
+        samples): samples have small overlaps with every pattern. "noise": 1000 samples of
+        independent fair spins.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -119,7 +120,7 @@ TEACHERS = {
         "pattern.",
         labelled=False,
     ),
-    "noise": _Teacher(0.0, 0, 1000, "Fair coins: there is no pattern to find.", labelled=False),
+    "noise": _Teacher(0.0, 0, 1000, "Independent fair spins: there is no pattern.", labelled=False),
 }
 
 

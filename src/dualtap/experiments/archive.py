@@ -74,6 +74,10 @@ class Archive:
             return None
         return self._rows(task.experiment).get((task.point, task.index))
 
+    def rows(self, experiment: str) -> list[Row]:
+        """Return all rows of an experiment."""
+        return list(self._rows(experiment).values())
+
     def mean_seconds(self, task: Task) -> float | None:
         """Return what a trial took here: at the same point, else with as many spins."""
         if task.experiment not in self.made:
@@ -160,10 +164,36 @@ def write_archive(
         written += [_write_table(folder / f"{name}.csv", rows)]
         written += _write_stacks(folder / f"{name}.npz", rows)
         made[name] = Made(code, rows.rows[0].dualtap if rows else "", len(rows))
+    return [*written, _write_contents(folder, made, rules)]
+
+
+def adopt(folder: Path, codes: Mapping[str, str]) -> Path:
+    """Say that rows are what another version of the code gives, after that has been checked.
+
+    Parameters
+    ----------
+    folder : Path
+        Of an archive.
+    codes : mapping
+        Versions of the code by experiment, as in :mod:`dualtap.experiments.versions`.
+
+    Returns
+    -------
+    Path
+        The file written.
+    """
+    archive = Archive(folder)
+    made = dict(archive.made)
+    made.update({name: made[name]._replace(code=code) for name, code in codes.items()})
+    return _write_contents(folder, made, archive.rules)
+
+
+def _write_contents(folder: Path, made: Mapping[str, Made], rules: Mapping[str, str]) -> Path:
+    """Write which code made the rows, and by which rules they are judged."""
     contents = {"rules": dict(sorted(rules.items())), "experiments": dict(sorted(made.items()))}
     with atomic_write(folder / CONTENTS, force=True) as file:
         file.write((json.dumps(contents, indent=1) + "\n").encode())
-    return [*written, folder / CONTENTS]
+    return folder / CONTENTS
 
 
 def _write_table(path: Path, rows: Results) -> Path:

@@ -83,7 +83,7 @@ def pseudo_likelihood(
     ----------
     X : array-like of shape (n_samples, n_spins), ±1 with 0 for missing
     patterns : array-like of shape (k, n_spins)
-        The ζ^μ; a spin of 0 takes no part in a pattern.
+        The ζ^μ; a spin of 0 is not in the pattern.
     beta : float, optional
         The strength of all patterns; either this or ``strengths``.
     fields : array-like of shape (n_spins,), optional

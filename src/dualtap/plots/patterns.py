@@ -29,9 +29,9 @@ def plot_patterns(
 ) -> Axes:
     """Draw the patterns: as pictures if spins are pixels, else one row per pattern.
 
-    Red is +1, blue -1; the paler, the less certain; grey where a spin takes no part. Pictures are
-    numbered, with the share of samples nearest to each; past a hundred they are left out. Strengths
-    are written beside the patterns if they differ, and repulsive patterns are marked.
+    Red is +1, blue -1; the paler, the less certain; grey where a spin is not in the pattern. Images
+    are numbered, with the share of samples nearest to each; past a hundred they are left out.
+    Strengths are written beside the patterns if they differ, and repulsive patterns are marked.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _draw_no_part(where: NDArray[np.bool_], ax: Axes) -> None:
     colours = ListedColormap([_NO_PART])
     ax.imshow(cover, aspect=ax.get_aspect(), interpolation="nearest", cmap=colours)
     ax.legend(
-        handles=[Patch(color=_NO_PART, label="takes no part")],
+        handles=[Patch(color=_NO_PART, label="not in the pattern")],
         loc="lower right",
         bbox_to_anchor=(1, 1),
         borderaxespad=0.2,

@@ -10,13 +10,11 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
-from dualtap._validation import validated_spins
+from dualtap._validation import HasMethods, Interval, StrOptions, fit_context, validated_spins
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.fitting import Callback, TrainedRBM
 from dualtap.rbm.pcd import Estimate
@@ -240,7 +238,7 @@ class HopfieldRBM(TrainedRBM):
         """
         return cls(n_hidden, **(_PAPER | options))
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context()
     def fit(
         self,
         X: Any,
@@ -330,7 +328,7 @@ class HopfieldRBM(TrainedRBM):
         self._warn()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context()
     def partial_fit(self, X: Any, y: None = None) -> Self:
         """Make one pass over X, an update for every mini-batch in the order given.
 

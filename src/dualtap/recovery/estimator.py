@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
 from dualtap._progress import progress
 from dualtap._random import RandomState
+from dualtap._validation import Interval
 from dualtap.fitted.learned import LearnedPatterns
 from dualtap.fitted.nearest import nearest_patterns
 from dualtap.recovery import loop

@@ -12,11 +12,10 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import TakesSpins, fit_context, validated_spins
+from dualtap._validation import HasMethods, TakesSpins, fit_context, validated_spins
 from dualtap.recovery.estimator import HopfieldPatterns
 
 

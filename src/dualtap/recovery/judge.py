@@ -386,10 +386,13 @@ class Features:
 
 
 def _curvature_of_pairs(F: F32, W: F32, Z: F32) -> F64:
-    """Return Σ_ai F_aμ F_aν W_ai ζ_i^μ ζ_i^ν."""
-    H = np.empty((len(Z), len(Z)))
+    """Return Σ_ai F_aμ F_aν W_ai ζ_i^μ ζ_i^ν, from the sites where neither pattern is 0."""
+    H = np.zeros((len(Z), len(Z)))
     for mu in range(len(Z)):
-        products = (F[:, mu:] * F[:, mu : mu + 1]).T @ W
-        products *= Z[mu:]
-        H[mu, mu:] = H[mu:, mu] = products @ Z[mu]
+        on = np.flatnonzero(Z[mu])
+        zeta, variances = (Z, W) if len(on) == Z.shape[1] else (Z[:, on], W[:, on])
+        nu = mu + np.flatnonzero(zeta[mu:].any(axis=1))
+        products = (F[:, nu] * F[:, mu : mu + 1]).T @ variances
+        products *= zeta[nu]
+        H[mu, nu] = H[nu, mu] = products @ zeta[mu]
     return H

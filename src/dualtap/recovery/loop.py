@@ -244,7 +244,10 @@ def _grown_by_halves(search: Search, state: State, nothing: State) -> State:
     if other is state:
         return one
     mean = averaged(judge, len(state.fit.Z), one, other)
-    return search.better(one, mean, "average", "two halvings")
+    either = one._replace(objective=(one.objective + other.objective) / 2)
+    if search.better(either, mean, "average", "two halvings") is mean:
+        return mean
+    return min(one, other, key=_objective)
 
 
 def _grown_by(halves: Halves, search: Search, state: State, pools: Pools) -> State:

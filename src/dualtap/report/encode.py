@@ -20,7 +20,7 @@ def quantised(m: NDArray[np.floating]) -> str:
     Parameters
     ----------
     m : array of shape (n_spins,)
-        Between -1 and 1; NaN, which becomes -128, where a spin takes no part in the pattern.
+        Between -1 and 1; NaN, which becomes -128, where a spin is not in the pattern.
 
     Examples
     --------

@@ -107,7 +107,7 @@ function factsOf(pattern) {
   if (data.has_zeros) facts.push([`${pattern.n_part} of ${data.n_spins}`, 'spins']);
   if (pattern.share < pattern.hardly_any) facts.push(['almost no', 'samples']);
   else if (pattern.share !== undefined) facts.push([percent(pattern.share), 'of samples']);
-  if (pattern.side_share) facts.push([pattern.side_share.map(percent).join(' / '), 'on the + / − side']);
+  if (pattern.side_share) facts.push([pattern.side_share.map(percent).join(' / '), 'on + / − side']);
   if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits find it again']);
   if (pattern.n_stable !== undefined) facts.push([String(pattern.n_stable), pattern.n_stable === 1 ? 'stable bit' : 'stable bits']);
   if (pattern.confidence !== undefined) facts.push([pattern.confidence.toFixed(3), 'mean |m|']);

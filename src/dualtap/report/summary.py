@@ -80,7 +80,7 @@ def _meaning(model: LearnedPatterns) -> dict[str, Any]:
 
 
 def drawn_magnetizations(model: Model) -> NDArray[np.floating]:
-    """Return magnetizations, NaN where a spin takes no part in a pattern.
+    """Return magnetizations, NaN where a spin is not in a pattern.
 
     Parameters
     ----------

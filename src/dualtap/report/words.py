@@ -149,7 +149,7 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
     elif len(set(model.get("strengths", ()))) > 1:
         low, high = min(model["strengths"]), max(model["strengths"])
         n = model.get("n_repulsive", 0)
-        found.append(Fact("strengths", f"{low:.2g} to {high:.2g}", f"{n} repulsive" if n else ""))
+        found.append(Fact("strengths", f"{low:.3g} to {high:.3g}", f"{n} repulsive" if n else ""))
     bits = shown["confidence"]
     if bits is not None:
         note = f"of {bits['bits']}; mean |m| {bits['mean']:.3f}"

@@ -1,7 +1,7 @@
 r"""Logistic factor analysis: the linear space behind the data, whatever the phase.
 
 Given the overlaps :math:`x_a` of sample a with the patterns (times β), its spins are independent:
-:math:`P(s_i | x) \propto e^{s_i \theta_i}`, :math:`\theta_i = x_a \cdot \zeta_i + b_i`. This holds
+:math:`P(s_i | x) \propto e^{s_i \theta_i}`, :math:`\theta_i = x_a \cdot \zeta_i`. This holds
 in every phase; only the distribution of x changes. Here the patterns are any real vectors V, and
 x is Gaussian with a covariance learned from the data. Singular vectors span the same space as
 long as θ is small; where it is not (samples deep in a state), tanh bends the space and this
@@ -34,8 +34,6 @@ class Factors(NamedTuple):
     """Posterior means of the coefficients x, shape (n_samples, k)."""
     prior: F64
     """Covariance of x over the samples, shape (k, k)."""
-    fields: F32
-    """Site fields b, shape (n_spins,)."""
 
 
 class _Statistics(NamedTuple):
@@ -44,13 +42,12 @@ class _Statistics(NamedTuple):
     XX: F64
     posterior: F64
     gradient: F32
-    residual: F32
     curvature: float
     response: float
 
 
 def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factors:
-    r"""Return the model with coefficients by least squares, fields zero.
+    r"""Return the model with coefficients by least squares.
 
     They are fitted to spins, which are tanh θ on average, and scaled so that θ has the size that
     :math:`\tanh \theta` of the size r of the fit belongs to: by :math:`\mathrm{arctanh}(r) / r`.
@@ -81,16 +78,14 @@ def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factor
     r = np.clip(r, 1e-3, _DEEPEST)
     X = (fit * (np.arctanh(r) / r)[:, None]).astype(np.float32)
     prior = (weighted(X, blocks.weights).T @ X / blocks.total_weight).astype(np.float64)
-    return Factors(V, X, prior, np.zeros(blocks.n_spins, np.float32))
+    return Factors(V, X, prior)
 
 
-def iterate(
-    blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0, with_fields: bool = False
-) -> Factors:
-    r"""Improve coefficients, vectors, prior and fields in turn, ``n_steps`` times.
+def iterate(blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0) -> Factors:
+    r"""Improve coefficients, vectors and prior in turn, ``n_steps`` times.
 
     x takes a Newton step with the curvature :math:`\langle\tanh\theta/\theta\rangle` of the
-    quadratic bound on log cosh, which cannot overshoot; V and b likewise, with the posterior
+    quadratic bound on log cosh, which cannot overshoot; V likewise, with the posterior
     covariance of x counted in, so that weak directions do not fit noise.
 
     Parameters
@@ -100,8 +95,6 @@ def iterate(
     n_steps : int
     n_fixed : int
         Leading rows of V that stay as they are.
-    with_fields : bool
-        Fit the fields too.
 
     Returns
     -------
@@ -121,15 +114,15 @@ def iterate(
     True
     """
     for _ in range(n_steps):
-        factors = _step(blocks, factors, n_fixed, with_fields)
+        factors = _step(blocks, factors, n_fixed)
     return factors
 
 
-def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> Factors:
-    V, b, prior = factors.V, factors.fields, factors.prior
+def _step(blocks: Blocks, factors: Factors, n_fixed: int) -> Factors:
+    V, prior = factors.V, factors.prior
     n_samples, k = blocks.total_weight, factors.X.shape[1]
     kappa, Q, PQ = _common_axes((V @ V.T).astype(np.float64), prior)
-    update = partial(_block_step, V=V, b=b, axes=(kappa, Q, PQ), complete=blocks.complete)
+    update = partial(_block_step, V=V, axes=(kappa, Q, PQ), complete=blocks.complete)
     X, total = blocks.map_sum(update, factors.X, blocks.weights, add=_added)
     C = (Q * (total.posterior / n_samples)) @ Q.T
     n_observed = blocks.total_observed
@@ -141,14 +134,7 @@ def _step(blocks: Blocks, factors: Factors, n_fixed: int, with_fields: bool) -> 
         A += 1e-9 * np.trace(A) * np.eye(len(A))
         V = V.copy()
         V[n_fixed:] += np.linalg.solve(A, G[n_fixed:]).astype(np.float32)
-    if with_fields:
-        b = _field_step(b, total.residual, share * n_samples * curvature)
-    return Factors(
-        V=V,
-        X=X,
-        prior=total.XX / n_samples + C,
-        fields=b,
-    )
+    return Factors(V, X, prior=total.XX / n_samples + C)
 
 
 def _added(a: _Statistics, b: _Statistics) -> _Statistics:
@@ -164,20 +150,12 @@ def _common_axes(K: F64, prior: F64) -> tuple[F64, F64, F64]:
     return np.maximum(kappa, 0), (U * root) @ W, (U / root) @ W
 
 
-def _field_step(b: F32, residual: F32, weight: float) -> F32:
-    """Take a Newton step in the fields, whose Gaussian prior has the variance they show."""
-    variance = float(np.mean(np.square(b))) + 1 / max(weight, 1e-9)
-    result: F32 = (b + (residual - b / variance) / (weight + 1 / variance)).astype(np.float32)
-    return result
-
-
 def _block_step(
     S: F32,
     x: F32,
     weights: F32 | None,
     *,
     V: F32,
-    b: F32,
     axes: tuple[F64, F64, F64],
     complete: bool,
 ) -> tuple[F32, _Statistics]:
@@ -185,19 +163,18 @@ def _block_step(
     kappa, Q, PQ = axes
     n = S.shape[1]
     observed = np.full(len(S), float(n)) if complete else np.square(S).sum(axis=1)
-    T, curvature = _response(S, x @ V + b, complete)
+    T, curvature = _response(S, x @ V, complete)
     response = observed - np.einsum("ai,ai->a", T, T)
     step = curvature.sum(axis=1)[:, None] / n * kappa + 1
     force = (S - T) @ V.T @ Q - x @ PQ
     x = x + ((force / step) @ Q.T).astype(np.float32)
     posterior = weighted(1 / (response[:, None] / n * kappa + 1), weights).sum(axis=0)
-    T, curvature = _response(S, x @ V + b, complete)
+    T, curvature = _response(S, x @ V, complete)
     R, squares = weighted(S - T, weights), np.einsum("ai,ai->a", T, T)
     return x, _Statistics(
         XX=(weighted(x, weights).T @ x).astype(np.float64),
         posterior=posterior,
         gradient=x.T @ R,
-        residual=R.sum(axis=0),
         curvature=float(weighted(curvature.sum(axis=1), weights).sum(dtype=np.float64)),
         response=float(
             weighted(observed, weights).sum() - weighted(squares, weights).sum(dtype=np.float64)

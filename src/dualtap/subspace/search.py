@@ -99,5 +99,6 @@ def _refit(blocks: Blocks, factors: Factors, Z: F32, u: F32) -> Factors:
     X = (factors.X @ (factors.V @ np.linalg.pinv(V.astype(np.float64)))).astype(np.float32)
     prior = (weighted(X, blocks.weights).T @ X / blocks.total_weight).astype(np.float64)
     factors = iterate(blocks, factors._replace(V=V, X=X, prior=prior), 2, n_fixed=n_patterns)
-    V, _ = sweep(blocks, factors.V, factors.X, factors.fields, n_bits=n_patterns)
+    none = np.zeros(n_spins, np.float32)
+    V, _ = sweep(blocks, factors.V, factors.X, none, n_bits=n_patterns)
     return iterate(blocks, factors._replace(V=V), 2, n_fixed=n_patterns)

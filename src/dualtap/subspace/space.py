@@ -97,14 +97,14 @@ def linear_space(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
 
 def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int:
     """Count the signals in what a factor model leaves of the samples."""
-    V, b = factors.V, factors.fields
+    V = factors.V
     n_samples = max(_RESIDUAL_ENTRIES // blocks.n_spins, _RESIDUAL_SAMPLES * len(V))
     X = factors.X[blocks.spins.chosen(n_samples)[0]]
     blocks = blocks.some(n_samples)
     complete = blocks.complete
 
     def response(S: F32, x: F32) -> F32:
-        T: F32 = np.tanh(x @ V + b)
+        T: F32 = np.tanh(x @ V)
         return T if complete else T * (S != 0)
 
     residual = blocks.changed(lambda S, x: S - response(S, x), X)

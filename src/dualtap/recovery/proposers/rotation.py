@@ -335,6 +335,6 @@ def rotations(left: Residual, rng: np.random.Generator) -> F32:
     for n in sorted({min(2**j, k) for j in range(1, k.bit_length() + 1)}) if k else ():
         pool.append(sparse(row_basis(left.spectrum.vectors[:n] / np.sqrt(D)), rng))
     if k:
-        V = left.spectrum.vectors[:k]
-        pool += [binary(m) for m in rotated(left.blocks, D, V, rng, 1)]
+        u = row_basis(left.spectrum.vectors[:k] / np.sqrt(D))
+        pool.append(polish(binary(unmixed(u, int(rng.integers(2**31)))), u))
     return np.concatenate(pool)
