@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
 from dualtap._npy import NpyHeader, member_names, npy_header, read_member
+from dualtap._schema import is_unicode
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.collecting import (
     CHUNK_BYTES,
@@ -154,6 +155,8 @@ def read_beside(
                 f"{key!r} has shape {array.shape} and type {array.dtype}; "
                 f"{what} are one text or number each"
             )
+        if array.dtype.kind == "U" and not is_unicode(array):
+            raise request.error(f"{key!r} is not Unicode text")
         return [v.decode() if isinstance(v, bytes) else str(v) for v in array.tolist()]
 
     for key in request.labels:
