@@ -2,8 +2,8 @@
 
 Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
 these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``, which need
-``--data DIR``, ``rbm-robust``, ``sensitivity``, ``archive``, which runs archived trials of the
-paper again, and ``scaling-paper``, which takes half an hour.
+``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, ``archive``, which runs archived
+trials of the paper again, and ``scaling-paper``, which takes half an hour.
 ``python -m benchmarks recovery --help`` lists the options of one.
 """
 
@@ -25,6 +25,7 @@ from benchmarks import (
     nulls,
     rbm,
     rbm_data,
+    rbm_mixing,
     real,
     recovery,
     recovery_speed,
@@ -138,13 +139,15 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "fits": fits.run,
     "rbm-robust": rbm_data.robust,
     "rbm-real": rbm_data.real,
+    "rbm-mixing": rbm_mixing.run,
     "real": real.run,
     "structure": structure.run,
     "sensitivity": sensitivity.run,
     "archive": archive.run,
 }
 NOT_BY_DEFAULT = (
-    *("scaling-paper", "rbm-robust", "rbm-real", "real", "structure", "sensitivity", "archive"),
+    *("scaling-paper", "rbm-robust", "rbm-real", "rbm-mixing"),
+    *("real", "structure", "sensitivity", "archive"),
 )
 
 

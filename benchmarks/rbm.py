@@ -25,8 +25,7 @@ from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.run import Run
 from dualtap.rbm.start import start_run
-from dualtap.rbm.stop import Plan
-from dualtap.rbm.training import train
+from dualtap.rbm.training import Plan, train
 
 CASE = "PCD-10, N=1000 N_h=15, batch 100, 100 chains"
 RATE = 4e-4

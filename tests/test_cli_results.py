@@ -83,6 +83,32 @@ def test_an_interrupted_stability_writes_nothing(data, monkeypatch):
     assert not Path("s.csv").exists()
 
 
+def test_compare(data):
+    """The second group has its columns in another order, and one pattern more."""
+    X = read_samples("whole.csv").spins.values
+    zeta = dt.HopfieldModel.random(N, 2, beta=1.8, random_state=0).patterns
+    Y = dt.HopfieldModel(zeta, strengths=np.array([1.8, 0.5])).sample(200, random_state=5)
+    pd.DataFrame(Y[:, ::-1], columns=NAMES[::-1]).to_csv("other.csv", index=False)
+    options = ["--permutations", "19", "--patterns", "2", "-o", "p.csv"]
+    code, out, err = data("compare", "whole.csv", "other.csv", *options)
+    assert (code, err) == (0, "")
+    assert "difference of couplings: p = 0.05" in out
+    models = [dt.HopfieldPatterns(2, random_state=0).fit(group) for group in (X, Y)]
+    found = dt.compare(*models, X, Y, 19, random_state=0)
+    written = pd.read_csv("p.csv")
+    for name, values in found.patterns.items():
+        np.testing.assert_allclose(written[name], values)
+    code, out, _ = data("compare", "whole.csv", "whole.csv", "--permutations", "9", "--json")
+    assert json.loads(out)["p_difference_of_couplings"] == 1
+    pd.DataFrame(Y, columns=[*NAMES[1:], "r"]).to_csv("foreign.csv", index=False)
+    code, _, err = data("compare", "whole.csv", "foreign.csv", "-o", "q.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "does not have the columns of whole.csv: missing 'q0'; not in whole.csv 'r'" in err
+    code, _, err = data("compare", "whole.csv", "other.csv", "-o", "p.csv")
+    assert code == 2
+    assert "p.csv" in err
+
+
 def test_doubtful_couplings_come_with_a_warning(data):
     model = dt.load("model.npz")
     model._pair_share = 0.5
@@ -324,7 +350,7 @@ def test_missing_and_foreign_columns_are_named(data, change, message):
     ):
         code, out, err = data(*command)
         assert (code, out) == (2, "")
-        assert err.startswith("dualtap: other.csv does not have the columns that the model was")
+        assert err.startswith("dualtap: other.csv does not have the columns of the model: ")
         assert message in err
         assert err.count("\n") == 1
     assert not Path("r.csv").exists()

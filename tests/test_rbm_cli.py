@@ -77,7 +77,7 @@ def test_sample_fit_show(run, small):
     code, out, err = run("fit", small, *RBM, "--checkpoint", "run.npz", "-o", "model.npz")
     assert code == 0
     assert "3 of 3 hidden patterns recovered" in out
-    assert re.search(r"stopped because +flat\n", out)
+    assert re.search(r"training stopped by +flat\n", out)
     assert "150 samples of 100 spins, read as -1/+1" in err
     assert_same(dt.load("run.npz"), dt.load("model.npz"))
     assert sorted(p.name for p in Path().iterdir()) == ["data.npz", "model.npz", "run.npz"]

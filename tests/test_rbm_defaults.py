@@ -11,6 +11,7 @@ import dualtap as dt
 from dualtap.rbm import run as run_module
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood
+from dualtap.rbm.patterns import patterns_from_weights
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
 from dualtap.rbm.start import modes_of_data
@@ -21,10 +22,10 @@ QUICK = {"n_chains": 30, "batch_size": 30, "look_every": 5, "random_state": 0}
 @pytest.fixture
 def short_stages(monkeypatch):
     """Stages of a few looks, so that a run of a hundred updates passes through all of them."""
-    monkeypatch.setattr("dualtap.rbm.stop._PATIENCE", 2)
-    monkeypatch.setattr("dualtap.rbm.stop._LONGEST_STAGE", 20)
-    monkeypatch.setattr("dualtap.rbm.stop._EPOCHS", 0)
-    monkeypatch.setattr("dualtap.rbm.stop._LEAST_GAIN", 1e-9)
+    monkeypatch.setattr("dualtap.rbm.training._PATIENCE", 2)
+    monkeypatch.setattr("dualtap.rbm.training._LONGEST_STAGE", 20)
+    monkeypatch.setattr("dualtap.rbm.training._EPOCHS", 0)
+    monkeypatch.setattr("dualtap.rbm.training._LEAST_GAIN", 1e-9)
     monkeypatch.setattr("dualtap.rbm.fitting._PILOT_UPDATES", 15)
     monkeypatch.setattr("dualtap.rbm.fitting._FIRST_HIDDEN", 3)
     monkeypatch.setattr("dualtap.rbm.fitting._MOST_HIDDEN", 24)
@@ -276,3 +277,29 @@ def test_the_paper_has_its_own_run():
     assert not model.fields_.any()
     assert np.isnan(model.history_.validation).all()
     assert model.best_update_ == model.n_updates_ == 20
+
+
+def test_without_a_gap_patterns_are_as_many_as_signals_of_the_data(tmp_path, monkeypatch):
+    for module in ("fitting", "learned", "patterns"):
+        monkeypatch.setattr(f"dualtap.rbm.{module}.is_divided", lambda values, floor: False)
+    teacher = dt.HopfieldModel.random(300, 6, beta=0.8, random_state=0)
+    X = teacher.sample(1500, random_state=1)
+    options = {"max_updates": 60, "look_every": 20, "early_stopping": False, "random_state": 0}
+    model = dt.HopfieldRBM(20, hidden="gaussian", **options).fit(X)
+    assert model.n_patterns_ == len(model.patterns_) == 6
+    assert "6 patterns" in model.summary()
+    assert "as many directions of the data are above the noise edge" in model.summary()
+    model.write(tmp_path / "model.npz")
+    assert dt.load(tmp_path / "model.npz").n_patterns_ == 6
+    paper = dt.HopfieldRBM.paper(20, **options).fit(X)
+    assert paper._run.n_signals is None  # read by its weights alone
+
+
+def test_a_gap_between_singular_values_is_what_counts():
+    zeta = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0).patterns
+    rng = np.random.default_rng(0)
+    W = np.vstack([0.1 * zeta, rng.normal(scale=0.004, size=(4, 200))])
+    assert len(patterns_from_weights(W, 0.1, rng, n_signals=5).patterns) == 3
+    W = np.vstack([0.1 * zeta, rng.normal(scale=0.06, size=(4, 200))])
+    found = [len(patterns_from_weights(W, 0.1, rng, n).patterns) for n in (3, 40)]
+    assert found == [3, 7]

@@ -477,7 +477,7 @@ def test_given_arrays_stay_as_they_are(prior):
     chains = random_chains(5, 32, np.random.default_rng(3))
     held = np.zeros((5, 32), dtype=np.float32)
     held[:, 3] = 1
-    given_arrays = (model.weights, model.fields, *chains, held)
+    given_arrays = (model.weights, model.fields, chains.spins, chains.generators, held)
     before = [array.copy() for array in given_arrays]
     moved = advance(model, chains, 4, held=held)
     for array, old in zip(given_arrays, before, strict=True):

@@ -24,9 +24,12 @@ from dualtap.rbm.monitors import (
     data_modes,
     is_emerging,
     is_flat,
+    mean_score,
     mode_errors,
     pseudo_likelihood,
     pseudo_likelihood_one_step,
+    sample_scores,
+    scores_at_a_look,
     singular_values,
     weights_error,
 )
@@ -526,3 +529,39 @@ def test_likelihood_refuses_missing_entries():
     X = np.array([[1.0, 0, 1, 1, -1]])
     with pytest.raises(ValueError, match="without missing entries"):
         log_likelihood(make("gaussian"), X, LogPartition(0.0, 0.0, "enumeration"))
+
+
+# --- looks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", ["binary", "relu", "spike_slab"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fields_of_single_entries_are_those_of_all(prior, dtype):
+    model = make(prior, n_hidden=70, n_spins=40, scale=0.3)
+    model = RBM(model.weights.astype(dtype), model.fields.astype(dtype), model.prior)
+    rng = np.random.default_rng(0)
+    S = rng.choice([-1, 0, 1], size=(30, 40)).astype(dtype)
+    rows, sites = rng.integers(30, size=900), rng.integers(40, size=900)
+    got = model.aligned_fields_at(S, rows, sites)
+    atol = 2e-4 if dtype is np.float32 else 1e-10
+    np.testing.assert_allclose(got, model.aligned_fields(S)[rows, sites], atol=atol)
+
+
+def test_looks_score_some_entries_and_the_same_each_time():
+    model = make("binary", n_hidden=3, n_spins=100, scale=0.3)
+    S = np.random.default_rng(0).choice([-1.0, 1.0], size=(200, 100)).astype(np.float32)
+    S[0] = 0
+    some, whole = scores_at_a_look(S, model), sample_scores(S, model)
+    np.testing.assert_array_equal(some, scores_at_a_look(S, model))
+    assert some[0].tolist() == [0, 0]
+    assert (some[1:, 1] == 10).all()
+    w = np.ones(200)
+    assert mean_score(some, w) == pytest.approx(mean_score(whole, w), abs=0.03)
+    few = scores_at_a_look(S[1:20], model)
+    np.testing.assert_allclose(few, sample_scores(S[1:20], model), rtol=1e-5)
+
+
+def test_looks_at_gaussian_units_score_every_entry():
+    model = make("gaussian", n_hidden=3, n_spins=100, scale=0.1)
+    S = np.ones((200, 100), dtype=np.float32)
+    np.testing.assert_array_equal(scores_at_a_look(S, model), sample_scores(S, model))

@@ -38,6 +38,7 @@ BASE = {
 CONFIGURATIONS = {
     "pcd": {},
     "cd": {"estimate": "cd"},
+    "tempering": {"estimate": "tempering", "n_chains": 4},
     "momentum": {"momentum": 0.5},
     "centering": {"fields": True, "centering": True},
     "binary": {"hidden": "binary", "learning_rate": 0.05},

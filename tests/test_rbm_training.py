@@ -29,8 +29,7 @@ from dualtap.rbm.pcd import (
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.samples import batches, largest_second_moment
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE, start_run
-from dualtap.rbm.stop import Plan
-from dualtap.rbm.training import train
+from dualtap.rbm.training import Plan, train
 
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])
 
@@ -227,7 +226,8 @@ def arrays_of(state):
         state.weights,
         state.fields,
         *state.velocity,
-        *state.chains,
+        state.chains.spins,
+        state.chains.generators,
         state.imputing,
     ]
 

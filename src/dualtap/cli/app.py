@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ORDER = (
     *("demo", "dataset", "sample", "fit", "show", "predict", "impute", "couplings", "export"),
-    *("stability", "reproduce", "bench"),
+    *("stability", "compare", "reproduce", "bench"),
 )
 
 

@@ -1,14 +1,16 @@
-"""The command ``stability``: refits to random halves of the samples."""
+"""The commands ``stability``, refits to random halves, and ``compare``, two groups of samples."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import Force, Json, Quiet, Seed, command, print_outcome
+from dualtap.cli.app import READ_FORMATS, Force, Json, Quiet, Seed, command, print_outcome
 from dualtap.cli.reading import Reading, reads_samples
 from dualtap.cli.results import DataFile, ModelFile, Table
 
@@ -84,16 +86,17 @@ def resampled(
     """Return the stability of a model; Ctrl-C ends the command, and nothing is written."""
     from dualtap.resampling import stability as refitted
 
-    try:
+    with _whole_or_nothing():
         return refitted(
-            model,
-            spins,
-            refits,
-            top=top,
-            random_state=seed,
-            n_jobs=jobs,
-            verbose=verbose,
+            model, spins, refits, top=top, random_state=seed, n_jobs=jobs, verbose=verbose
         )
+
+
+@contextmanager
+def _whole_or_nothing() -> Iterator[None]:
+    """End the command on Ctrl-C, before anything is written."""
+    try:
+        yield
     except KeyboardInterrupt:
         print("dualtap: interrupted; nothing was written", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -102,3 +105,77 @@ def resampled(
 def _range(found: Stability) -> str:
     few, many = int(found.n_patterns.min()), int(found.n_patterns.max())
     return str(few) if few == many else f"{few}–{many}"
+
+
+@command(
+    "dualtap compare women.csv men.csv",
+    "dualtap compare a.csv b.csv --labels party --permutations 999 -o patterns.csv",
+)
+@reads_samples
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help=f"A group: {READ_FORMATS}.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another, with the same columns.")],
+    reading: Reading,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Also write one row per pattern: .csv, .tsv or .parquet.",
+            metavar="FILE",
+        ),
+    ] = None,
+    patterns: Annotated[
+        int | None,
+        typer.Option(help="Number of patterns, if known.", metavar="P", min=1),
+    ] = None,
+    permutations: Annotated[
+        int, typer.Option(help="Number of random deals to groups.", metavar="N", min=1)
+    ] = 199,
+    jobs: Jobs = 1,
+    seed: Seed = 0,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Test if the same patterns and couplings serve two groups of samples.
+
+    Columns of B are matched with those of A by name. P-values are those of a permutation test.
+    """
+    from dualtap._files import check_free
+    from dualtap.comparison import compare as compared
+    from dualtap.io import TABLE_FORMATS, write_table
+    from dualtap.io.matching import in_order
+    from dualtap.recovery import HopfieldPatterns
+
+    if output is not None:
+        check_free(output, force=force, formats=TABLE_FORMATS)
+    one, other = reading.read(first), reading.read(second)
+    if one.names is not None:
+        other = in_order(other, one.names, second, first)
+    watched = not (quiet or as_json)
+    with _whole_or_nothing():
+        a, b = (
+            HopfieldPatterns(patterns, random_state=seed).fit(file.spins) for file in (one, other)
+        )
+        found = compared(
+            a,
+            b,
+            one.spins,
+            other.spins,
+            permutations,
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=watched,
+        )
+    result: dict[str, Any] = {
+        "p_any_difference": found.p_any,
+        "p_difference_of_couplings": found.p_couplings,
+        "permutations": permutations,
+        "n_patterns": len(found.p_patterns),
+        **{key: values.tolist() for key, values in found.patterns.items() if key != "pattern"},
+    }
+    if output is not None:
+        write_table(output, found.patterns, force=force)
+        result["file"] = str(output)
+    print_outcome(result, found.summary().split("\n")[1], as_json=as_json, quiet=quiet)

@@ -60,8 +60,12 @@ def matched(file: SampleFile, model: Model, source: str | Path) -> SampleFile:
     return file
 
 
-def in_order(file: SampleFile, names: Sequence[str], source: str | Path) -> SampleFile:
+def in_order(
+    file: SampleFile, names: Sequence[str], source: str | Path, whose: str | Path = "the model"
+) -> SampleFile:
     """Return samples with their columns in the order of these names, all of which they have.
+
+    Messages call the samples ``source``, and what the names belong to ``whose``.
 
     Examples
     --------
@@ -72,8 +76,8 @@ def in_order(file: SampleFile, names: Sequence[str], source: str | Path) -> Samp
     >>> in_order(file, ["road", "school"], "new.csv")
     Traceback (most recent call last):
     ...
-    ValueError: new.csv does not have the columns that the model was fitted to: missing 'school';
-    not in the model 'tax'
+    ValueError: new.csv does not have the columns of the model: missing 'school'; not in the model
+    'tax'
     """
     present = file.names
     if present is None or list(present) == list(names):
@@ -82,12 +86,10 @@ def in_order(file: SampleFile, names: Sequence[str], source: str | Path) -> Samp
     missing = [name for name in names if name not in counts]
     foreign = [name for name in present if name not in wanted]
     repeated = sorted(name for name, count in counts.items() if count > 1)
-    wrong = {"missing": missing, "not in the model": foreign, "more than once": repeated}
+    wrong = {"missing": missing, f"not in {whose}": foreign, "more than once": repeated}
     told = [f"{what} {_some(which)}" for what, which in wrong.items() if which]
     if told:
-        raise ValueError(
-            f"{source} does not have the columns that the model was fitted to: {'; '.join(told)}"
-        )
+        raise ValueError(f"{source} does not have the columns of {whose}: {'; '.join(told)}")
     place = {name: k for k, name in enumerate(present)}
     order = np.array([place[name] for name in names])
     return replace(file, spins=with_columns(file.spins, order), names=tuple(names))

@@ -78,8 +78,10 @@ class HopfieldRBM(TrainedRBM):
         Markov chains of PCD, started at random and kept.
     n_steps : int
         T, block Gibbs steps per update.
-    estimate : {"pcd", "cd"}
-        "cd" starts the chains at the mini-batch in every update instead.
+    estimate : {"pcd", "cd", "tempering"}
+        "cd" starts the chains at the mini-batch in every update instead; "tempering" gives every
+        chain replicas at smaller weights and lets them exchange states, which takes as many times
+        longer as there are rungs (up to 30 for 1000 spins), and keeps all clusters in reach.
     momentum : float in [0, 1)
         Share of the last change that is repeated.
     weight_decay : float
@@ -122,7 +124,9 @@ class HopfieldRBM(TrainedRBM):
     singular_values_ : array of shape (n_hidden,)
         Of W, in descending order.
     n_patterns_ : int
-        One for each singular value above the widest gap, if as many are found; 0 without a gap.
+        One for each singular value above the widest gap, if as many are found. Without a gap, one
+        for each direction of the data above the noise edge if units are Gaussian, there are no
+        fields and samples were held out; else 0.
     patterns_ : array of shape (n_patterns, n_spins), int8
         ±1 vectors that span the same space as the singular vectors above the gap. The weights
         know the patterns up to a rotation only; independence over sites undoes it.
@@ -159,7 +163,7 @@ class HopfieldRBM(TrainedRBM):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "n_chains": [Interval(Integral, 1, None, closed="left")],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "estimate": [StrOptions({"pcd", "cd"})],
+        "estimate": [StrOptions({"pcd", "cd", "tempering"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "centering": ["boolean"],
@@ -191,7 +195,7 @@ class HopfieldRBM(TrainedRBM):
         max_updates: int = 20_000,
         max_seconds: float | None = None,
         early_stopping: bool = True,
-        look_every: int = 25,
+        look_every: int = 50,
         random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
@@ -321,6 +325,8 @@ class HopfieldRBM(TrainedRBM):
         self._keep(run)
         try:
             self._follow(spins, run, teacher, list(callbacks), path)
+            self._keep(self._run.on_host(), finished=True)
+            self._keep(self._with_signals(self._run, spins), finished=True)
         finally:
             self._keep(self._run.on_host(), finished=True)
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost

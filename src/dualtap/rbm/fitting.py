@@ -19,15 +19,18 @@ from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.learned import LearnedRBM
+from dualtap.rbm.monitors import singular_values
+from dualtap.rbm.patterns import is_divided
 from dualtap.rbm.pcd import Ascent, Estimate
 from dualtap.rbm.prior_names import as_prior
 from dualtap.rbm.priors import GaussianPrior, Prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.samples import TrainingSet, fingerprint, have_means, training_set
-from dualtap.rbm.start import Init, first_rates, first_weights, start_run
-from dualtap.rbm.stop import Plan, advice, better_of
-from dualtap.rbm.training import train
+from dualtap.rbm.start import FIRST_SINGULAR_VALUE, Init, first_rates, first_weights, start_run
+from dualtap.rbm.training import Plan, advice, better_of, train
 from dualtap.spins import Spins
+from dualtap.spins.cluster import blocks_of
+from dualtap.subspace.spectrum import spectrum
 
 Callback = Callable[[Any], object]
 
@@ -169,9 +172,17 @@ class TrainedRBM(LearnedRBM):
             # ±1 units that start along modes stay there, and find less; Gaussian ones turn.
             by_modes = len(data.held_out) and isinstance(prior, GaussianPrior)
             init = "data" if by_modes else "random"
-        n_chains = self.n_chains if self.estimate == "pcd" else self.batch_size
-        weights = first_weights(init, data, n_hidden, fields)
-        run = start_run(data, n_hidden, n_chains, self.batch_size, rates, data.seed, weights)
+        n_chains = self.batch_size if self.estimate == "cd" else self.n_chains
+        run = start_run(
+            data,
+            n_hidden,
+            n_chains,
+            self.batch_size,
+            rates,
+            data.seed,
+            first_weights(init, data, n_hidden, fields),
+            tempering=self.estimate == "tempering",
+        )
         name = hidden if self.hidden == "auto" and isinstance(hidden, str) else ""
         return replace(run, data=self._fingerprint(data.spins), prior=name)
 
@@ -198,6 +209,21 @@ class TrainedRBM(LearnedRBM):
             weight_decay=self.weight_decay,
             centering=self.centering,
         )
+
+    def _with_signals(self, run: Run, X: Spins) -> Run:
+        """Return the run with the number of signals in the data, if the weights do not tell it.
+
+        In the paramagnet noise grows in the weights along with patterns, and leaves no gap; there
+        fields on spins are weak, and the noise edge of the samples themselves can be trusted. The
+        paper's run, which holds out nothing, is read by its weights alone.
+        """
+        has_none = run.best is None or run.best.update == 0 or run.fields_rate > 0
+        if has_none or not isinstance(self._prior(), GaussianPrior):
+            return run
+        if is_divided(singular_values(self.components_), FIRST_SINGULAR_VALUE):
+            return run
+        whole = spectrum(blocks_of(X, held=False), np.random.default_rng([run.seed, 6]))
+        return replace(run, n_signals=whole.n_signal)
 
     def _warn(self) -> None:
         """Say so when training ended for a reason the user should act on."""

@@ -13,15 +13,41 @@ from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import BinaryPrior, GaussianPrior, Prior
 
 
+class Ladder(NamedTuple):
+    """Where replicas of tempered chains are (:mod:`dualtap.rbm.tempering`)."""
+
+    scales: NDArray[np.float64]
+    """(n_rungs,), from 1, the model, down to 0, independent spins."""
+    base: NDArray[np.float32]
+    """(n_spins,), fields of the independent spins."""
+    rejections: NDArray[np.float64]
+    """(n_rungs - 1,), running mean of the share of exchanges between neighbours refused."""
+    n_exchanges: int
+    """Made with these scales."""
+
+
 class Chains(NamedTuple):
     """Spins of shape (n_chains, n_spins), float32 ±1 or 0, and each chain's generator.
 
     Spins are where the model is, in any namespace; generators are on the host, so that a seed
-    gives the same chains everywhere, up to rounding.
+    gives the same chains everywhere, up to rounding. With a ladder, chains of the model come first,
+    then as many of every further rung.
     """
 
     spins: NDArray[np.float32]
     generators: NDArray[np.uint32]
+    ladder: Ladder | None = None
+
+    @property
+    def n_target(self) -> int:
+        """Number of chains of the model itself."""
+        n_rungs = 1 if self.ladder is None else len(self.ladder.scales)
+        return int(self.spins.shape[0]) // n_rungs
+
+    @property
+    def target(self) -> NDArray[np.float32]:
+        """Spins of the chains of the model itself."""
+        return self.spins[: self.n_target]
 
 
 def random_chains(n_chains: int, n_spins: int, rng: np.random.Generator) -> Chains:

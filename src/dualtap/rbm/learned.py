@@ -14,6 +14,7 @@ from dualtap._chains import seeded_generators
 from dualtap._files import stored_parameters
 from dualtap._html import SummaryInNotebooks
 from dualtap._random import RandomState, as_generator
+from dualtap._threads import one_blas_thread
 from dualtap._validation import TakesSpins, validated_spins
 from dualtap.edges import HasCouplings, RowsOfJ, low_rank_rows
 from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
@@ -21,17 +22,20 @@ from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
-from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.patterns import Patterns, is_divided, patterns_from_weights
 from dualtap.rbm.pcd import Training
 from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.run_files import read_run, write_run
+from dualtap.rbm.samples import mean_fields
 from dualtap.rbm.scores import HasScores
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE
+from dualtap.rbm.tempering import run_tempered, tuned_chains
 from dualtap.spins import as_spins
 from dualtap.spins.cluster import blocks_of
 
+_LADDERS, _SWEEPS, _STEPS = 20, 20, 100  # of sample()
 _STOPPED = {
     "flat": "the pseudo-likelihood is flat",
     "validation": "held-out samples score worse",
@@ -76,16 +80,27 @@ class LearnedRBM(
         return blocks_of(validated_spins(self, X), held=False).map(self.model().hidden_means)
 
     def sample(
-        self, n_samples: int = 1, *, n_steps: int = 100, random_state: RandomState = None
+        self,
+        n_samples: int = 1,
+        *,
+        n_steps: int | None = None,
+        tempering: bool = True,
+        random_state: RandomState = None,
     ) -> NDArray[np.int8]:
-        """Draw samples by block Gibbs steps that start where the chains of training ended.
+        """Draw samples by parallel tempering, from where the chains of training ended.
+
+        Chains of block Gibbs steps alone stay near the pattern or cluster where they start. With
+        tempering they exchange states with replicas at smaller weights, down to independent spins,
+        whose number and scales are found first (:mod:`dualtap.rbm.tempering`).
 
         Parameters
         ----------
         n_samples : int
-        n_steps : int
-            Steps from the chain's end to the sample. Chains seldom pass from a pattern to
-            another, so samples from the same chain stay near the same pattern.
+        n_steps : int, optional
+            Steps between two samples of one of 20 ladders; 20 by default. Without tempering, steps
+            from the end of a chain of training to its sample; 100 by default.
+        tempering : bool
+            False for plain chains, which are faster, and enough if samples do not cluster.
         random_state : int, RandomState, Generator or None
 
         Returns
@@ -93,15 +108,30 @@ class LearnedRBM(
         array of shape (n_samples, n_spins), int8 ±1
         """
         check_is_fitted(self)
+        n_steps = (_SWEEPS if tempering else _STEPS) if n_steps is None else n_steps
         if n_samples < 1 or n_steps < 1:
             raise ValueError(
                 f"n_samples and n_steps must be at least 1, got {n_samples} and {n_steps}"
             )
         rng = as_generator(random_state)
-        ends = self._kept().chains.spins
-        order = np.resize(rng.permutation(len(ends)), n_samples)
-        chains = Chains(ends[order], seeded_generators(n_samples, rng))
-        return advance(self.model(), chains, n_steps).spins.astype(np.int8)
+        ends, model = self._kept().chains.target, self.model()
+        n_chains = min(n_samples, _LADDERS) if tempering else n_samples
+        start = ends[np.resize(rng.permutation(len(ends)), n_chains)]
+        if not tempering:
+            chains = Chains(start, seeded_generators(n_samples, rng))
+            return advance(model, chains, n_steps).spins.astype(np.int8)
+        with one_blas_thread():
+            chains = tuned_chains(model, start, self._base(), rng)
+            n_each = -(-n_samples // n_chains)
+            found = run_tempered(model, chains, n_steps * n_each, n_steps)
+        return found.states.reshape(-1, model.n_spins)[:n_samples]
+
+    def _base(self) -> FloatArray:
+        """Return fields of independent spins with the means of the chains of training."""
+        state = self._kept()
+        if not state.fields.any():
+            return state.fields
+        return mean_fields(state.chains.target.astype(np.int8))
 
     def couplings(self) -> NDArray[np.float64]:
         r"""Return the couplings of all pairs of spins.
@@ -124,7 +154,7 @@ class LearnedRBM(
 
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of the chains of training in ascending order."""
-        chains = as_spins(self._kept().chains.spins)
+        chains = as_spins(self._kept().chains.target)
         return np.sort(self.score_samples(chains))
 
     def _conditionals(self) -> Conditionals:
@@ -163,17 +193,20 @@ class LearnedRBM(
         >>> teacher = dt.HopfieldModel.random(n_spins=300, n_patterns=3, beta=2.0, random_state=0)
         >>> X = teacher.sample(200, random_state=1)
         >>> print(dt.HopfieldRBM(n_hidden=8, random_state=0).fit(X).summary())  # doctest: +ELLIPSIS
-        3 patterns, β = 2...: as many of 8 singular values stand above a gap
+        3 patterns, β = 2...: as many of 8 singular values are above a gap
         hidden units: gaussian
-        training: ... updates, ended because the pseudo-likelihood is flat
-        pseudo-likelihood: -0.0... per spin, -0.1... of held-out samples
+        training: ... updates, ended because ...
+        pseudo-likelihood: -0... per spin, -0.1... of held-out samples
         """
         check_is_fitted(self)
         n, n_hidden = self.n_patterns_, len(self.components_)
         if n:
             found = "1 pattern" if n == 1 else f"{n} patterns"
             beta = f", β = {self.beta_:.3g}" if isinstance(self._prior(), GaussianPrior) else ""
-            first = f"{found}{beta}: as many of {n_hidden} singular values stand above a gap"
+            first = f"{found}{beta}: as many of {n_hidden} singular values are above a gap"
+            divided = is_divided(self.singular_values_, FIRST_SINGULAR_VALUE)
+            if self._run.n_signals is not None and not divided:
+                first = f"{found}{beta}: as many directions of the data are above the noise edge"
         else:
             first = f"no pattern: there is no gap between the {n_hidden} singular values"
         reason = _STOPPED.get(self.stop_reason_)
@@ -327,7 +360,9 @@ class LearnedRBM(
         check_is_fitted(self)
         if self._found is None:
             rng = np.random.default_rng([self._run.seed, 1])
-            self._found = patterns_from_weights(self.components_, FIRST_SINGULAR_VALUE, rng)
+            self._found = patterns_from_weights(
+                self.components_, FIRST_SINGULAR_VALUE, rng, self._run.n_signals
+            )
         return self._found
 
     def _keep(self, run: Run, *, finished: bool = False) -> None:

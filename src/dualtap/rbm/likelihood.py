@@ -1,15 +1,16 @@
-"""The partition function: by enumeration where that is possible, else by annealing."""
+"""The partition function: by enumeration where that is possible, by annealing or by tempering."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from dualtap._chains import seeded_generators
@@ -18,7 +19,10 @@ from dualtap._threads import one_blas_thread
 from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
-from dualtap.rbm.priors import BinaryPrior, FloatArray
+from dualtap.rbm.priors import BinaryPrior, FloatArray, random_signs
+from dualtap.rbm.tempering import at_scale, run_tempered, tuned_chains
+
+Method = Literal["auto", "enumeration", "annealing", "tempering"]
 
 _MOST_ENUMERATED = 20
 _BLOCK_BITS = 14
@@ -34,26 +38,31 @@ class LogPartition(NamedTuple):
     error: float
     """Standard error; 0 when the sum is exact."""
     method: str
-    """"enumeration" or "annealing"."""
+    """"enumeration", "annealing" or "tempering"."""
 
 
 def log_partition(
     model: RBM,
     *,
-    n_temperatures: int = 3000,
-    n_chains: int = 100,
+    method: Method = "auto",
+    base: FloatArray | None = None,
     random_state: RandomState = None,
+    **options: int,
 ) -> LogPartition:
     r"""Return :math:`\log Z = \log\sum_s e^{-F(s)}`.
-
-    The sum is exact over the states of at most 20 visible units, or of at most 20 hidden ones if
-    they are ±1; otherwise :func:`annealed_log_partition`.
 
     Parameters
     ----------
     model : RBM
-    n_temperatures, n_chains, random_state
-        For annealing.
+    method : {"auto", "enumeration", "annealing", "tempering"}
+        "auto" is the exact sum over the states of at most 20 visible units, or of at most 20 hidden
+        ones if they are ±1; otherwise :func:`annealed_log_partition`.
+    base : array of shape (n_spins,), optional
+        Fields of the independent spins that annealing and tempering start from; those of the model
+        by default.
+    random_state : int, RandomState, Generator or None
+    **options
+        Of :func:`annealed_log_partition` or :func:`tempered_log_partition`.
 
     Returns
     -------
@@ -69,25 +78,38 @@ def log_partition(
     >>> round(value, 4), error, method
     (6.9315, 0.0, 'enumeration')
     """
+    if method not in ("auto", "enumeration", "annealing", "tempering"):
+        raise ValueError(
+            f'method must be "auto", "enumeration", "annealing" or "tempering", got {method!r}'
+        )
     exact_model = RBM(
         model.weights.astype(np.float64), model.fields.astype(np.float64), model.prior
     )
+    exact = None if method in ("annealing", "tempering") else _enumerated(exact_model)
+    if exact is not None:
+        return LogPartition(exact, 0.0, "enumeration")
+    if method == "enumeration":
+        raise ValueError(
+            f"enumeration needs at most {_MOST_ENUMERATED} spins, or as many ±1 hidden units: take "
+            'method="annealing" or method="tempering"'
+        )
+    estimate = tempered_log_partition if method == "tempering" else annealed_log_partition
+    return estimate(exact_model, base=base, random_state=random_state, **options)
+
+
+def _enumerated(model: RBM) -> float | None:
+    """Return log Z as an exact sum, None if that has too many terms."""
     if model.n_spins <= _MOST_ENUMERATED:
-        blocks = [logsumexp(-exact_model.free_energy(s)) for s in _states(model.n_spins)]
-        return LogPartition(float(logsumexp(blocks)), 0.0, "enumeration")
+        blocks = [logsumexp(-model.free_energy(s)) for s in _states(model.n_spins)]
+        return float(logsumexp(blocks))
     if isinstance(model.prior, BinaryPrior) and model.n_hidden <= _MOST_ENUMERATED:
         blocks = [
-            logsumexp(_log_2cosh(exact_model.visible_fields(hidden)).sum(axis=1))
+            logsumexp(_log_2cosh(model.visible_fields(hidden)).sum(axis=1))
             for hidden in _states(model.n_hidden)
         ]
-        uniform = model.n_hidden * math.log(2)  # the prior gives every state the weight 2^-N_h
-        return LogPartition(float(logsumexp(blocks)) - uniform, 0.0, "enumeration")
-    return annealed_log_partition(
-        exact_model,
-        n_temperatures=n_temperatures,
-        n_chains=n_chains,
-        random_state=random_state,
-    )
+        # The prior gives every state the weight 2^-N_h.
+        return float(logsumexp(blocks)) - model.n_hidden * math.log(2)
+    return None
 
 
 def annealed_log_partition(
@@ -95,14 +117,15 @@ def annealed_log_partition(
     *,
     n_temperatures: int = 3000,
     n_chains: int = 100,
+    base: FloatArray | None = None,
     random_state: RandomState = None,
 ) -> LogPartition:
     r"""Estimate log Z by annealed importance sampling (Neal 2001).
 
-    The weights are scaled from 0 to W; at 0 the spins are independent and Z is known. Scales are
-    spaced evenly in their square, which for Gaussian hidden units is the inverse temperature. The
-    error is that of the mean of the chains' weights; a warning says when too few chains carry
-    that mean for the error to be believed.
+    The weights are scaled from 0 to W and the fields go from ``base`` to b; at 0 the spins are
+    independent and Z is known. Scales are spaced evenly in their square, which for Gaussian hidden
+    units is the inverse temperature. The error is that of the mean of the chains' weights; a
+    warning says when too few chains carry that mean for the error to be believed.
 
     Parameters
     ----------
@@ -110,6 +133,8 @@ def annealed_log_partition(
     n_temperatures : int
         Scales between 0 and 1.
     n_chains : int
+    base : array of shape (n_spins,), optional
+        Fields of the independent spins at 0; b by default.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -134,17 +159,17 @@ def annealed_log_partition(
             f"got {n_temperatures} and {n_chains}"
         )
     rng = as_generator(random_state)
-    b = model.fields
-    spins = np.where(rng.random((n_chains, model.n_spins)) < (1 + np.tanh(b)) / 2, 1, -1)
+    base = model.fields if base is None else base.astype(np.float64)
+    spins = np.where(rng.random((n_chains, model.n_spins)) < (1 + np.tanh(base)) / 2, 1, -1)
     chains = Chains(spins.astype(np.float32), seeded_generators(n_chains, rng))
     scales = np.sqrt(np.linspace(0, 1, n_temperatures + 1))
     log_weights = np.zeros(n_chains)
     with one_blas_thread():
         for cold, colder in pairwise(scales):
             if cold > 0:
-                chains = advance(RBM(cold * model.weights, b, model.prior), chains, 1)
+                chains = advance(at_scale(model, base, cold), chains, 1)
             x = model.inputs(chains.spins)
-            log_weights += np.sum(
+            log_weights += (colder - cold) * (chains.spins @ (model.fields - base)) + np.sum(
                 model.prior.log_normalizer(colder * x) - model.prior.log_normalizer(cold * x),
                 axis=1,
             )
@@ -159,7 +184,92 @@ def annealed_log_partition(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return LogPartition(float(_log_2cosh(b).sum()) + total, error, "annealing")
+    return LogPartition(float(_log_2cosh(base).sum()) + total, error, "annealing")
+
+
+def tempered_log_partition(
+    model: RBM,
+    *,
+    n_sweeps: int = 1000,
+    n_ladders: int = 20,
+    base: FloatArray | None = None,
+    random_state: RandomState = None,
+) -> LogPartition:
+    r"""Estimate log Z by parallel tempering (:mod:`dualtap.rbm.tempering`).
+
+    Ratios of Z between neighbouring rungs are found from the states of both (Bennett, J. Comput.
+    Phys. 22, 245, 1976). Ladders are independent: the error is that of the mean over them, and
+    includes how slowly their states change. A warning says when too few states came from the
+    independent spins for the ladders to have forgotten their start.
+
+    Parameters
+    ----------
+    model : RBM
+    n_sweeps : int
+        Sweeps at the scales that were found to suit.
+    n_ladders : int
+    base : array of shape (n_spins,), optional
+        Fields of the independent spins at the end of the ladder; b by default.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    LogPartition
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.likelihood import log_partition, tempered_log_partition
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import GaussianPrior
+    >>> W = np.random.default_rng(0).normal(scale=0.2, size=(3, 12))
+    >>> model = RBM(W, np.zeros(12), GaussianPrior())
+    >>> estimate = tempered_log_partition(model, random_state=0)
+    >>> abs(estimate.value - log_partition(model).value) < 5 * estimate.error < 0.1
+    True
+    """
+    if n_sweeps < 1 or n_ladders < 2:
+        raise ValueError(
+            f"tempering needs n_sweeps >= 1 and n_ladders >= 2, got {n_sweeps} and {n_ladders}"
+        )
+    rng = as_generator(random_state)
+    base = model.fields if base is None else base.astype(np.float64)
+    spins = random_signs(np.tile(base, (n_ladders, 1)), rng)
+    with one_blas_thread():
+        chains = tuned_chains(model, spins, base, rng)
+        found = run_tempered(model, chains, n_sweeps, keep_every=n_sweeps)
+    total, shifts = 0.0, np.zeros(n_ladders)
+    for k in range(found.hotter.shape[1]):
+        rise, shift = _bennett(found.colder[:, k], found.hotter[:, k])
+        total += rise
+        shifts += shift
+    error = math.sqrt(n_ladders / (n_ladders - 1) * float(np.square(shifts).sum()))
+    if found.arrivals.sum() < n_ladders:
+        warnings.warn(
+            f"{found.arrivals.sum()} states passed from independent spins to the model in "
+            f"{n_ladders} ladders of {len(found.ladder.scales)} rungs, so the error of log Z "
+            f"({error:.2g}) may be understated: raise n_sweeps above {n_sweeps}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return LogPartition(float(_log_2cosh(base).sum()) + total, error, "tempering")
+
+
+def _bennett(
+    up: NDArray[np.float64], down: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    r"""Return log Z'/Z of two rungs, and by how much each ladder moves it.
+
+    ``up`` is log p'/p at states of p and ``down`` log p/p' at those of p', without normalisation,
+    (n_sweeps, n_ladders). The ratio r solves :math:`\sum \sigma(up - r) = \sum \sigma(down + r)`.
+    """
+    ends = min(float(up.min()), -float(down.max())), max(float(up.max()), -float(down.min()))
+    ratio = brentq(
+        lambda r: float(expit(up - r).sum() - expit(down + r).sum()), ends[0] - 1, ends[1] + 1
+    )
+    above, below = expit(up - ratio), expit(down + ratio)
+    slope = (above * (1 - above)).sum() + (below * (1 - below)).sum()
+    return ratio, (above - below).sum(axis=0) / max(float(slope), 1e-300)
 
 
 def log_likelihood(model: RBM, X: NDArray[Any], partition: LogPartition) -> float:

@@ -46,7 +46,22 @@ def n_above_gap(values: NDArray[np.float64], floor: float) -> int:
     return widest + 1 if ratios[widest] >= _LEAST_GAP else 0
 
 
-def patterns_from_weights(weights: FloatArray, floor: float, rng: np.random.Generator) -> Patterns:
+def is_divided(values: NDArray[np.float64], floor: float) -> bool:
+    """Tell whether a gap has singular values on both sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.patterns import is_divided
+    >>> is_divided(np.array([1.6, 1.5, 0.03]), 0.03), is_divided(np.array([0.9, 0.6]), 0.1)
+    (True, False)
+    """
+    return 0 < n_above_gap(values, floor) < len(values)
+
+
+def patterns_from_weights(
+    weights: FloatArray, floor: float, rng: np.random.Generator, n_signals: int | None = None
+) -> Patterns:
     r"""Return the ±1 patterns whose span is that of the leading singular vectors of W.
 
     With :math:`W = O\,\sqrt{\beta/N}\,\xi`, O any orthogonal matrix, the P leading singular
@@ -59,6 +74,9 @@ def patterns_from_weights(weights: FloatArray, floor: float, rng: np.random.Gene
         Singular value of a unit that has learned nothing.
     rng : Generator
         Restarts of the rotation.
+    n_signals : int, optional
+        Directions of the data above the noise edge: how many singular vectors are taken where
+        no gap between the values tells.
 
     Returns
     -------
@@ -79,6 +97,8 @@ def patterns_from_weights(weights: FloatArray, floor: float, rng: np.random.Gene
     """
     values = singular_values(weights)
     n = min(n_above_gap(values, floor), weights.shape[1])
+    if n_signals is not None and not is_divided(values, floor):
+        n = min(n_signals, *weights.shape)
     top = np.linalg.svd(weights.astype(np.float64), full_matrices=False)[2][:n]
     beta = float(np.mean(np.square(values[:n]))) if n else 1.0
     return Patterns(rotate_to_patterns(top, rng), values, beta)

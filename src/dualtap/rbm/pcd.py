@@ -4,7 +4,8 @@ r"""One training step: persistent or plain contrastive divergence, gradient asce
           (\langle \lambda s \rangle_{data} - \langle \lambda s \rangle_{model})
 
 The first mean is over a mini-batch; the second over Markov chains of T block Gibbs steps, which
-go on from update to update (PCD) or start at the mini-batch each time (CD).
+go on from update to update (PCD), with replicas that they exchange states with (parallel
+tempering), or start at the mini-batch each time (CD).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from dualtap._namespace import Array, like, namespace, row_squares, to_numpy
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import FloatArray, Prior
+from dualtap.rbm.tempering import tempered
 
-Estimate = Literal["pcd", "cd"]
+Estimate = Literal["pcd", "cd", "tempering"]
 
 _LARGEST_STRENGTH = 50.0
 
@@ -49,7 +51,7 @@ class Training(NamedTuple):
     def moved(self, x: Array) -> Training:
         """Return the same state where ``x`` is."""
         velocity = Gradient(*(like(x, part) for part in self.velocity))
-        chains = Chains(like(x, self.chains.spins), self.chains.generators)
+        chains = self.chains._replace(spins=like(x, self.chains.spins))
         return Training(
             like(x, self.weights), like(x, self.fields), velocity, chains, self.imputing
         )
@@ -67,7 +69,7 @@ class Ascent:
         The same for visible fields; 0 leaves them as they are.
     n_steps : int
         T, block Gibbs steps an update.
-    estimate : {"pcd", "cd"}
+    estimate : {"pcd", "cd", "tempering"}
     momentum : float
         Share of the last change that is repeated.
     weight_decay : float
@@ -142,10 +144,11 @@ def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) ->
     chains = state.chains
     if how.estimate == "cd":
         chains = Chains(data.spins, chains.generators[: len(batch)])
-    moved = advance(model, chains, how.n_steps)
+    go_on = advance if chains.ladder is None else tempered
+    moved = go_on(model, chains, how.n_steps)
 
-    center = hidden_center(model, data.spins, moved.spins) if how.centering else None
-    slope = gradient(model, data.spins, moved.spins, center)
+    center = hidden_center(model, data.spins, moved.target) if how.centering else None
+    slope = gradient(model, data.spins, moved.target, center)
     velocity = Gradient(
         how.momentum * state.velocity.weights
         + how.learning_rate * (slope.weights - how.weight_decay * state.weights),
@@ -154,12 +157,14 @@ def step(state: Training, batch: NDArray[np.int8], prior: Prior, how: Ascent) ->
     fields = state.fields + velocity.fields
     if center is not None:  # back from b' to b, at the new weights
         fields = fields - center @ velocity.weights
-    rest = state.chains.generators[len(moved.generators) :]
+    if chains.ladder is None:
+        rest = state.chains.generators[len(moved.generators) :]
+        moved = moved._replace(generators=np.concatenate([moved.generators, rest]))
     return Training(
         weights=xp.astype(state.weights + velocity.weights, xp.float32, copy=False),
         fields=xp.astype(fields, xp.float32, copy=False),
         velocity=velocity,
-        chains=Chains(moved.spins, np.concatenate([moved.generators, rest])),
+        chains=moved,
         imputing=imputing,
     )
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dualtap._namespace import Array, namespace
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import LearningCurve, error_of_difference, mean_score, sample_scores
+from dualtap.rbm.monitors import LearningCurve, error_of_difference, mean_score, scores_at_a_look
 from dualtap.rbm.pcd import Ascent, Training, has_diverged, step
 from dualtap.rbm.priors import Prior
 from dualtap.rbm.samples import TrainingSet, mean_fields
@@ -61,6 +61,8 @@ class Run:
         The best score before the last growth; None before the first.
     prior : str
         Name of the prior that was chosen, "" if it was given.
+    n_signals : int, optional
+        Directions of the data above the noise edge, counted where the weights show no gap.
     """
 
     state: Training
@@ -76,6 +78,7 @@ class Run:
     cuts: int = 0
     grown_from: float | None = None
     prior: str = ""
+    n_signals: int | None = None
 
     def moved(self, x: Array) -> Run:
         """Return the same run where ``x`` is; goes on up to rounding, which chains amplify."""
@@ -119,7 +122,7 @@ class Run:
         model = RBM(now.state.weights, now.state.fields, prior)
         if data is not None and len(data.held_out):
             weights = data.held_out_weights
-            scores = sample_scores(data.held_out, model)
+            scores = scores_at_a_look(data.held_out, model)
             best = best or independent_spins(now.state, data, prior)
             score = mean_score(scores, weights)
             seen = score, error_of_difference(scores, best.scores, weights)
@@ -133,7 +136,7 @@ def independent_spins(state: Training, data: TrainingSet, prior: Prior) -> Best:
     """Return the state without weights whose fields explain the means of the training samples."""
     fields = mean_fields(data.spins, data.row_weights()).astype(np.float32)
     state = state._replace(weights=np.zeros_like(state.weights), fields=fields)
-    scores = sample_scores(data.held_out, RBM(state.weights, fields, prior))
+    scores = scores_at_a_look(data.held_out, RBM(state.weights, fields, prior))
     return Best(state, 0, scores)
 
 

@@ -15,7 +15,7 @@ from dualtap._chains import LANES
 from dualtap._files import atomic_write, check_free, known_suffix
 from dualtap._npy import read_arrays
 from dualtap._schema import Entry, checked_arrays, parsed_fields, with_fields
-from dualtap.rbm.gibbs import Chains
+from dualtap.rbm.gibbs import Chains, Ladder
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Gradient, Training
 from dualtap.rbm.run import Best, Run
@@ -39,7 +39,7 @@ def write_run(
     provenance: dict[str, Any] = {
         "dualtap": __version__,
         "parameters": parameters,
-        "run": {name: getattr(run, name) for name in (*_SCALARS, "grown_from")},
+        "run": {name: getattr(run, name) for name in (*_SCALARS, "grown_from", "n_signals")},
     }
     columns = [column.name for column in fields(LearningCurve)]
     arrays = {f"curve_{name}": getattr(run.curve, name) for name in columns}
@@ -84,9 +84,18 @@ def _entries(prefix: str = "", *, optional: bool = False) -> dict[str, Entry]:
         "generators": Entry("uint32", (f"{prefix}generators", 4, LANES)),
         "imputing": Entry("uint32", (f"{prefix}batch", 4, LANES)),
     }
-    return {prefix + name: replace(entry, optional=optional) for name, entry in entries.items()}
+    if optional:
+        entries = {name: replace(entry, optional=True) for name, entry in entries.items()}
+    entries |= {
+        "ladder_scales": Entry("f", (f"{prefix}rungs",), 0, 1, optional=True),
+        "ladder_base": Entry("float32", ("N",), optional=True),
+        "ladder_rejections": Entry("f", (f"{prefix}gaps",), 0, 1, optional=True),
+        "ladder_exchanges": Entry("iu", (), 0, optional=True),
+    }
+    return {prefix + name: entry for name, entry in entries.items()}
 
 
+_LADDER = ("ladder_scales", "ladder_base", "ladder_rejections", "ladder_exchanges")
 _ARRAYS = {
     "provenance": Entry("U"),
     **_entries(),
@@ -105,7 +114,9 @@ _ARRAYS = {
 
 def _arrays_of(state: Training) -> dict[str, NDArray[Any]]:
     """Return the arrays of a state by the names that files give them."""
-    return {
+    ladder = state.chains.ladder
+    of_ladder = {} if ladder is None else dict(zip(_LADDER, map(np.asarray, ladder), strict=True))
+    return of_ladder | {
         "weights": state.weights,
         "fields": state.fields,
         "velocity_weights": state.velocity.weights,
@@ -173,6 +184,9 @@ def _rebuild(
     grown_from = scalars.get("grown_from")
     if grown_from is not None and not isinstance(grown_from, float):
         raise ValueError(f"grown_from is {grown_from!r} where a number or null is needed")
+    n_signals = scalars.get("n_signals")
+    if n_signals is not None and (type(n_signals) is not int or n_signals < 0):
+        raise ValueError(f"n_signals is {n_signals!r} where a count or null is needed")
     best = None
     if "best_scores" in contents:
         update = with_fields(scalars, best_update=int)["best_update"]
@@ -184,13 +198,13 @@ def _rebuild(
             f"curve_singular_values has shape {curve.singular_values.shape} where "
             f"({len(curve.update)}, {len(state.weights)}) is needed"
         )
-    run = Run(state, curve, best=best, grown_from=grown_from, **told)
+    run = Run(state, curve, best=best, grown_from=grown_from, n_signals=n_signals, **told)
     return run, provenance["parameters"], contents.get("feature_names")
 
 
 def _state_of(contents: dict[str, NDArray[Any]], prefix: str) -> Training:
     """Return the state whose arrays have these names, if its chains can move."""
-    a = {name: contents[prefix + name] for name in _entries()}
+    a = {name: contents[prefix + name] for name in _entries() if name not in _LADDER}
     generators, chains = a["generators"], a["chains"]
     if len(generators) < len(chains) or not len(chains):
         raise ValueError(f"there are {len(generators)} generators for {len(chains)} chains")
@@ -201,9 +215,25 @@ def _state_of(contents: dict[str, NDArray[Any]], prefix: str) -> Training:
         weights=a["weights"],
         fields=a["fields"],
         velocity=Gradient(a["velocity_weights"], a["velocity_fields"]),
-        chains=Chains(chains.astype(np.float32), generators),
+        chains=Chains(chains.astype(np.float32), generators, _ladder_of(contents, prefix, chains)),
         imputing=a["imputing"],
     )
+
+
+def _ladder_of(
+    contents: dict[str, NDArray[Any]], prefix: str, chains: NDArray[np.int8]
+) -> Ladder | None:
+    """Return the ladder of tempered chains, None for others."""
+    if prefix + _LADDER[0] not in contents:
+        return None
+    scales, base, rejections, exchanges = (contents[prefix + name] for name in _LADDER)
+    is_ladder = len(scales) >= 2 and scales[0] == 1 and scales[-1] == 0 and np.all(scales[:-1] > 0)
+    if not is_ladder or len(rejections) != len(scales) - 1 or len(chains) % len(scales):
+        raise ValueError(
+            f"{prefix}ladder_scales has {len(scales)} rungs, which do not suit "
+            f"{len(chains)} chains and {len(rejections)} rejection rates"
+        )
+    return Ladder(scales, base, rejections, int(exchanges))
 
 
 def _of_schema_2(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._random import RandomState
 from dualtap._validation import validated_spins
-from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, log_partition
+from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, Method, log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import sample_scores
+from dualtap.rbm.priors import FloatArray
 from dualtap.spins import Spins
 from dualtap.spins.cluster import blocks_of
 
@@ -66,22 +67,34 @@ class HasScores(ABC):
     def _log_probabilities(self, spins: Spins) -> NDArray[np.float64]:
         return blocks_of(spins, held=False).map(partial(sample_scores, model=self.model()))
 
-    def log_partition(self, random_state: RandomState = None, **options: int) -> LogPartition:
-        """Return log Z with its error: exact for few units, else annealed.
+    @abstractmethod
+    def _base(self) -> FloatArray:
+        """Return fields of independent spins that are like samples of the model."""
+
+    def log_partition(
+        self, random_state: RandomState = None, *, method: Method = "auto", **options: int
+    ) -> LogPartition:
+        """Return log Z with its standard error.
 
         Parameters
         ----------
         random_state : int, RandomState, Generator or None
+        method : {"auto", "enumeration", "annealing", "tempering"}
+            "auto" is the exact sum for few units, else annealed importance sampling; parallel
+            tempering is the other estimate, to compare it with.
         **options
             ``n_temperatures`` and ``n_chains`` of
-            :func:`dualtap.rbm.likelihood.annealed_log_partition`.
+            :func:`dualtap.rbm.likelihood.annealed_log_partition`, or ``n_sweeps`` and
+            ``n_ladders`` of :func:`dualtap.rbm.likelihood.tempered_log_partition`.
 
         Returns
         -------
         LogPartition
         """
         check_is_fitted(self)
-        return log_partition(self.model(), random_state=random_state, **options)
+        return log_partition(
+            self.model(), method=method, base=self._base(), random_state=random_state, **options
+        )
 
     def log_likelihood(self, X: Any, partition: LogPartition | None = None) -> float:
         """Return the mean log-likelihood of complete samples, in nats per sample.

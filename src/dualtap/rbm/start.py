@@ -24,6 +24,7 @@ from dualtap.rbm.samples import (
     mean_fields,
     training_set,
 )
+from dualtap.rbm.tempering import with_ladder
 
 Init = ArrayLike | LearnedPatterns | Literal["data", "random"]
 
@@ -45,8 +46,11 @@ def start_run(
     rates: tuple[float, float],
     seed: int,
     init: NDArray[np.floating[Any]] | None = None,
+    tempering: bool = False,
 ) -> Run:
     """Return a run before its first update: small random weights, random chains.
+
+    With ``tempering`` every chain has replicas, down to independent spins with the first fields.
 
     Visible fields, when they are learned, start where they explain the means of the data. The
     first hidden units have the weights ``init``, if it is given.
@@ -60,12 +64,13 @@ def start_run(
     first_fields = np.zeros(n_spins, dtype=np.float32)
     if rates[1] > 0:
         first_fields[:] = mean_fields(data.spins, data.row_weights())
+    chains, imputing = random_chains(n_chains, n_spins, rng), seeded_generators(batch_size, rng)
     state = Training(
         weights=weights,
         fields=first_fields,
         velocity=Gradient(np.zeros_like(weights), np.zeros_like(first_fields)),
-        chains=random_chains(n_chains, n_spins, rng),
-        imputing=seeded_generators(batch_size, rng),
+        chains=with_ladder(chains, first_fields, rng) if tempering else chains,
+        imputing=imputing,
     )
     curve = LearningCurve.empty(n_hidden)
     return Run(state, curve, 0, seed, *rates, data=fingerprint(data.spins))
