@@ -111,7 +111,7 @@ def test_spectrum_tells_patterns_from_noise(found):
     ax = plot_spectrum(found, _axes())
     assert ax.get_yscale() == "log"
     np.testing.assert_allclose(_bars(ax, "patterns"), found.spectrum_[:4])
-    np.testing.assert_allclose(_bars(ax, "the rest"), found.spectrum_[4:40])
+    np.testing.assert_allclose(_bars(ax, "other directions"), found.spectrum_[4:40])
     edge, last = ax.get_lines()
     assert set(edge.get_ydata()) == {1}
     assert edge.get_label() == "noise edge"
@@ -141,7 +141,7 @@ def test_picture_of_nothing_says_so(nothing, teacher, tmp_path):
     left, right = figure.axes
     assert left.get_title() == "No pattern found"
     assert " ".join(left.texts[0].get_text().split()) == nothing.reason_
-    assert [bars.get_label() for bars in right.containers] == ["the rest"]
+    assert [bars.get_label() for bars in right.containers] == ["other directions"]
     figure.savefig(tmp_path / "picture.png")
 
 

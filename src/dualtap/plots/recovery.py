@@ -159,7 +159,7 @@ def plot_spectrum(model: HopfieldPatterns, ax: Axes | None = None) -> Axes:
     rank = np.arange(1, len(values) + 1)
     for part, color, label in (
         (slice(None, n), "C0", "patterns"),
-        (slice(n, None), "0.7", "noise"),
+        (slice(n, None), "0.7", "other directions"),
     ):
         if len(values[part]):
             height = np.maximum(values[part] - floor, 0)
