@@ -80,11 +80,6 @@ def test_private_names_of_scikit_learn_are_imported_in_one_module():
     assert users == ["_validation.py"]
 
 
-def test_no_module_is_long():
-    long = {path.name for path in MODULES if len(path.read_text("utf-8").splitlines()) > 400}
-    assert not long
-
-
 def test_the_public_surface_is_small():
     assert len(dualtap.__all__) <= 12
     assert all(hasattr(dualtap, name) for name in dualtap.__all__)

@@ -339,6 +339,16 @@ def test_command_fits_a_store_on_a_cluster(local_cluster, run):
     np.testing.assert_array_equal(dt.load("there.npz").patterns_, dt.load("here.npz").patterns_)
 
 
+def test_a_cluster_without_workers_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("dualtap.spins.cluster._PATIENCE", 0.2)
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as nobody,
+        Client(nobody),
+        pytest.raises(ConnectionError, match=r"no worker for 0\.2 s: start some"),
+    ):
+        dask_arrays.dask_spins(da.ones((8, 4), chunks=(4, 4)))
+
+
 def test_command_says_that_no_scheduler_answers(run):
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
         code, out, err = run("fit", "data.zarr", "-o", "m.npz", "--dask", "tcp://127.0.0.1:9")

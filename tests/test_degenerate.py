@@ -10,6 +10,7 @@ from dualtap.fitted.checks import check_learned
 from dualtap.spins import builder
 from dualtap.spins.parts import observed_part
 
+NAN = np.nan
 TEACHER = dt.HopfieldModel.random(40, 2, beta=2.0, random_state=0)
 
 
@@ -125,3 +126,18 @@ def test_the_published_algorithm_promises_less():
     rows, arrays = learned()
     twice = {"patterns": np.array([[1] * 6, [1] * 6]), "training_scores": np.full(20, -3.0)}
     check_learned(arrays | twice, rows, best=False)
+
+
+@pytest.mark.parametrize(
+    ("n_patterns", "X", "weights"),
+    [
+        (2, [[-1, NAN], [NAN, -1], [1, -1]], None),
+        (1, [[-1, 1, 1]], [0.2]),
+        (1, [[-1, 1, -1], [-1, -1, -1]], [6.1, 0.0065]),
+        (1, [[-1, 1, 1, NAN], [NAN, NAN, 1, -1], [1, NAN, NAN, 1]], [0.0028, 16.8, 14.2]),
+    ],
+)
+def test_strengths_that_samples_do_not_determine(n_patterns, X, weights):
+    """Curvature that is nothing but rounding once made a covariance of 1e13."""
+    model = dt.HopfieldPatterns(n_patterns, random_state=0).fit(np.array(X), sample_weight=weights)
+    assert np.abs(model._strength_covariance).max() < 1e3

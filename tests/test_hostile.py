@@ -291,3 +291,11 @@ def test_spellings_are_the_same_sorted_or_compared(words):
     with patch("dualtap.io.spellings._FEW", 0):
         np.testing.assert_array_equal(spelled_codes(request, data, starts, ends), compared)
     np.testing.assert_array_equal(compared, [spin_code(word) for word in words])
+
+
+def test_names_of_numbers_that_are_no_characters(tmp_path):
+    names = np.array(["ab", "cd"])
+    names.view(np.uint32)[0] = 0x110000  # one beyond the last
+    np.savez(tmp_path / "d.npz", X=np.eye(2), names=names)
+    with pytest.raises(ValueError, match=r"d\.npz: 'names' is not Unicode text"):
+        read_samples(tmp_path / "d.npz")

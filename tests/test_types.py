@@ -28,7 +28,7 @@ def test_a_fit_is_of_the_type_of_its_estimator() -> None:
 
 def test_what_a_model_returns_is_known() -> None:
     model = dt.DualTAP(1, 1.0, random_state=0).fit(X)
-    label: NDArray[np.int64] = assert_type(model.predict(X), NDArray[np.int64])
+    label: NDArray[np.int32] = assert_type(model.predict(X), NDArray[np.int32])
     overlap = assert_type(model.transform(X), NDArray[np.float64])
     assert_type(model.score_samples(X), NDArray[np.float64])
     assert_type(model.score(X, sample_weight=[1, 1, 2]), float)

@@ -29,7 +29,7 @@ from dualtap.recovery.proposers.students import residual_couplings
 from dualtap.recovery.refit import Parameters, refit
 from dualtap.spins import DenseSpins, SpinsBuilder, as_spins
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.distinct import distinct
+from dualtap.spins.distinct import _Hashes, distinct
 from dualtap.spins.foreign import ForeignBlocks
 from dualtap.spins.storage import Reads
 from dualtap.spins.weights import divided, with_weights
@@ -98,6 +98,24 @@ def test_the_histogram_of_samples_is_the_samples(n_spins, gaps):
     for same in (other, packed):
         np.testing.assert_array_equal(same.values, one.values)
         np.testing.assert_array_equal(same.weights, one.weights)
+
+
+def test_rows_of_equal_hashes_are_told_apart(monkeypatch):
+    X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(50, 70))
+    X = np.vstack([X, X[:9]])
+    right, hashes = distinct(DenseSpins(X, "-1/+1")), _Hashes._of
+    made = []
+
+    def poor(self, rows):  # those of the first kind are all but equal
+        if self not in made:
+            made.append(self)
+        return hashes(self, rows) % np.uint64(3) if self is made[0] else hashes(self, rows)
+
+    monkeypatch.setattr(_Hashes, "_of", poor)
+    found = distinct(DenseSpins(X, "-1/+1"))
+    assert len(made) == 2
+    np.testing.assert_array_equal(found.values, right.values)
+    np.testing.assert_array_equal(found.weights, right.weights)
 
 
 @given(

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dualtap.io.zarr_store import open_array
 from peak_memory import on_linux, readings
 
 zarr = pytest.importorskip("zarr")
+numcodecs = pytest.importorskip("numcodecs")
 
 X = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(200, 30))
 
@@ -417,6 +419,45 @@ def _third_value_in_tall_chunks(path):
 @case("every value is missing")
 def _only_missing(path):
     store(path, np.full((3, 3), np.nan))
+
+
+def _lying(codec):
+    """Return a case: a chunk that unpacks to two megabytes where six kilobytes are declared."""
+
+    def make(path):
+        filters = numcodecs.get_codec({"id": codec})
+        array = zarr.create_array(
+            path, shape=X.shape, dtype="i1", chunks=X.shape, compressors=filters, zarr_format=2
+        )
+        array[...] = X
+        (path / "0.0").write_bytes(filters.encode(bytes(2**21)))
+
+    return make
+
+
+for codec in ("gzip", "zlib", "bz2", "lzma", "blosc", "zstd", "lz4"):
+    CASES[f"chunk of {codec}"] = _lying(codec), "unpacks to more than"
+
+
+@case("unpacks to more than")
+def _lying_inner_chunk(path):
+    store(path, X, chunks=(50, 30), shards=(200, 30))
+    bomb = numcodecs.Zstd().encode(bytes(2**21))
+    index = struct.pack("<8Q", *[2**64 - 1] * 6, 0, len(bomb))  # of three left out, and this one
+    (path / "c" / "0" / "0").write_bytes(bomb + index + bytes(4))
+
+
+@case("packed more than once")
+def _packed_twice(path):
+    twice = [zarr.codecs.GzipCodec(), zarr.codecs.ZstdCodec()]
+    store(path, X, compressors=twice)
+
+
+@case("does not say how long it is")
+def _chunk_of_unknown_length(path):
+    store(path, X, chunks=X.shape)
+    frame = b"\x28\xb5\x2f\xfd\x00\x58" + b"\x01\x00\x00" + bytes(9)
+    (path / "c" / "0" / "0").write_bytes(frame)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files of POSIX")

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import dualtap as dt
+from benchmarks.attack import clusters
 from dualtap._files import atomic_write
 from dualtap.io import read_samples, write_samples
 
@@ -211,5 +212,9 @@ FAULTS: dict[str, tuple[Callable[[Path, int], str], int]] = {
     "training ended and resumed": (killed_training, 8),
     "fork after fits, 3 kinds": (fork, 2),
     "reproduce ended by a signal": (ended_reproduction, 4),
+    "Dask scheduler killed in mid-fit": (clusters.lost_scheduler, 2),
+    "Dask workers killed in mid-fit": (clusters.lost_workers, 2),
+    "Dask worker stopped in mid-fit": (clusters.stopped_worker, 2),
+    "Dask worker out of memory": (clusters.worker_out_of_memory, 1),
 }
 """What is tried, and how often in the whole attack."""

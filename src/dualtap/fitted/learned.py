@@ -28,6 +28,7 @@ from dualtap.fitted.nearest import (
     Assignment,
     from_overlaps,
     log_cosh,
+    nearest_labels,
     nearest_patterns,
     observed_on_support,
     overlaps_on_support,
@@ -71,7 +72,7 @@ class LearnedPatterns(
     means_: NDArray[np.float64]
     objective_: float
     weights_: NDArray[np.float64]
-    labels_: NDArray[np.int64]
+    labels_: NDArray[np.int32]
     trace_: list[dict[str, Any]]
     reason_: str
     n_passes_: float
@@ -112,7 +113,7 @@ class LearnedPatterns(
         rows = counted(spins, sample_weight)
         self._learn(rows, origin(X), as_generator(self.random_state))
         if rows is not spins:
-            self.labels_ = nearest_patterns(spins, self.patterns_)[0].label
+            self.labels_ = nearest_labels(spins, self.patterns_)
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
         kept = spread_rows(rows)
@@ -198,7 +199,7 @@ class LearnedPatterns(
         check_is_fitted(self)
         return from_overlaps(X, self.patterns_, self.means_)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the index of the pattern nearest to each sample, in absolute overlap.
 
         Parameters
@@ -384,7 +385,7 @@ class LearnedPatterns(
 
     def _learn_assignments(self, nearest: Assignment, weights: FloatArray | None) -> None:
         """Set labels, shares and typical overlaps from those of the training samples."""
-        self.labels_ = nearest.label
+        self.labels_ = np.ascontiguousarray(nearest.label)
         self._total_weight = len(nearest.label) if weights is None else float(weights.sum())
         totals = nearest.totals(self.n_patterns_, weights)
         self.weights_ = totals.n_nearest / self._total_weight

@@ -6,6 +6,7 @@ An overlap is the mean of ζ_i s_i over the observed entries of the pattern's su
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +18,11 @@ from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
 from dualtap.subspace.overlaps import products_with
 
+_FOUND = np.dtype([("label", "i4"), ("sign", "i1"), ("overlap", "f8"), ("tied", "?")])
+"""What is found of each sample: with millions of them every byte counts."""
+_AT_ONCE = 2**20
+"""Samples that are counted together."""
+
 
 class Assignment(NamedTuple):
     """The state each sample is nearest to: ``sign[:, None] * patterns_[label]``.
@@ -24,8 +30,8 @@ class Assignment(NamedTuple):
     The label is -1 without patterns, and for a sample without an observed entry.
     """
 
-    label: NDArray[np.int64]
-    sign: NDArray[np.int64]
+    label: NDArray[np.int32]
+    sign: NDArray[np.int8]
     overlap: NDArray[np.float64]
 
     def canonical(
@@ -39,29 +45,49 @@ class Assignment(NamedTuple):
         """
         if not n_patterns:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        rows = np.flatnonzero(self.label >= 0)
-        label, sign = self.label[rows], self.sign[rows]
-        w = np.ones(len(rows)) if weights is None else weights[rows]
-        counts = np.bincount(label, w, minlength=n_patterns)
-        balance = np.bincount(label, w * sign, minlength=n_patterns)
+        counts, balance = np.zeros(n_patterns), np.zeros(n_patterns)
         first = np.full(n_patterns, len(self.label))
-        first[label[::-1]] = rows[::-1]  # of the rows of a label the last stays
+        for rows, w in self._known(weights):
+            label = self.label[rows]
+            counts += np.bincount(label, w, n_patterns)
+            balance += np.bincount(label, w * self.sign[rows], n_patterns)
+            np.minimum.at(first, label, rows)
         of_first = np.where(counts > 0, self.sign[np.minimum(first, len(self.label) - 1)], 1)
         return np.lexsort((first, -counts)), np.where(balance == 0, of_first, np.sign(balance))
 
     def totals(self, n_patterns: int, weights: NDArray[np.float64] | None = None) -> Totals:
         """Return how many samples are nearest to each pattern, and how near they are."""
-        known = np.flatnonzero(self.label >= 0)
-        label, overlap = self.label[known], self.overlap[known]
-        w = np.ones(len(known)) if weights is None else weights[known]
-        n_nearest = np.bincount(label, w, minlength=n_patterns).astype(np.float64)
-        total = np.bincount(label, w * overlap, minlength=n_patterns)
+        n_nearest, total = np.zeros(n_patterns), np.zeros(n_patterns)
+        for rows, w in self._known(weights):
+            n_nearest += np.bincount(self.label[rows], w, n_patterns)
+            total += np.bincount(self.label[rows], w * self.overlap[rows], n_patterns)
         mean = np.divide(total, n_nearest, out=np.zeros(n_patterns), where=n_nearest > 0)
-        return Totals(n_nearest, mean, _median(overlap, w))
+        return Totals(n_nearest, mean, self._median_overlap(weights))
+
+    def _known(
+        self, weights: NDArray[np.float64] | None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Yield samples with a pattern and their weights, some at a time."""
+        for start in range(0, len(self.label), _AT_ONCE):
+            rows = start + np.flatnonzero(self.label[start : start + _AT_ONCE] >= 0)
+            yield rows, np.ones(len(rows)) if weights is None else weights[rows]
+
+    def _median_overlap(self, weights: NDArray[np.float64] | None) -> float:
+        """Return the median overlap, each as often as its weight."""
+        known = self.label >= 0
+        if not known.any():
+            return np.nan
+        values = self.overlap[known]
+        if weights is None:
+            return float(np.median(values, overwrite_input=True))
+        order = np.argsort(values)
+        below = np.cumsum(weights[known][order])
+        middle = [np.searchsorted(below, below[-1] / 2, side=side) for side in ("left", "right")]
+        return float(values[order[np.minimum(middle, len(order) - 1)]].mean())
 
     def renamed(self, order: NDArray[np.int64]) -> Assignment:
         """Return the same with patterns in another order, the first of ``order`` first."""
-        place = np.full(len(order) + 1, -1)
+        place = np.full(len(order) + 1, -1, dtype=np.int32)
         place[order] = np.arange(len(order))
         return self._replace(label=place[self.label])
 
@@ -75,16 +101,6 @@ class Totals(NamedTuple):
     """Of these, shape (n_patterns,)."""
     median_overlap: float
     """Of all samples with their nearest pattern; NaN without any."""
-
-
-def _median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Return the median of values, each as often as its weight."""
-    if not len(values):
-        return np.nan
-    order = np.argsort(values)
-    below = np.cumsum(weights[order])
-    middle = [np.searchsorted(below, below[-1] / 2, side=side) for side in ("left", "right")]
-    return float(values[order[np.minimum(middle, len(order) - 1)]].mean())
 
 
 def signs(m: ArrayLike) -> NDArray[np.int8]:
@@ -172,28 +188,39 @@ def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignme
     >>> from dualtap.fitted.nearest import nearest_patterns
     >>> patterns = np.array([[1, 1, 1, 1], [1, -1, 0, 0]], dtype=np.int8)
     >>> nearest_patterns(as_spins([[1, 1, 1, -1], [-1, 1, 1, 1]]), patterns)[0].label
-    array([0, 1])
+    array([0, 1], dtype=int32)
     """
-    n_samples = spins.n_samples
     if not len(patterns):
-        none = np.full(n_samples, -1), np.ones(n_samples, dtype=np.int64), np.zeros(n_samples)
-        return Assignment(*none), False
+        found = np.broadcast_to(np.array((-1, 1, 0.0, False), dtype=_FOUND), spins.n_samples)
+        return Assignment(found["label"], found["sign"], found["overlap"]), False
     blocks = blocks_of(spins, held=False)
     zeta = patterns.astype(np.float32)
-    if not patterns.all():
-        found = blocks.map(partial(_nearest_on_support, zeta=zeta))
-    elif isinstance(spins, DenseSpins):
-        found = _nearest(products_with(blocks, zeta))
+    if patterns.all() and isinstance(spins, DenseSpins):
+        found = _nearest(products_with(blocks, zeta), blocks.n_observed[:, None])
     else:
-        found = blocks.map(partial(_nearest_of_all, zeta=zeta))
-    count = blocks.n_observed if patterns.all() else np.maximum(found[:, 3], 1)
-    chosen = found[:, 1] / count.astype(np.float64)
-    sign = np.where(chosen < 0, -1, 1)
-    label = found[:, 0].astype(np.int64)
-    overlap = np.abs(chosen, out=chosen)
+        found = blocks.map(partial(_nearest_of_block, zeta=zeta))
     without = unobserved(spins)
-    label[without], overlap[without] = -1, np.nan
-    return Assignment(label, sign, overlap), bool(found[:, 2].any())
+    found["label"][without], found["overlap"][without] = -1, np.nan
+    return Assignment(found["label"], found["sign"], found["overlap"]), bool(found["tied"].any())
+
+
+def nearest_labels(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.int32]:
+    """Return the labels of :func:`nearest_patterns` alone, with nothing else as long as these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.fitted.nearest import nearest_labels
+    >>> nearest_labels(as_spins([[1, 1], [0, 1]]), np.array([[1, -1], [1, 1]], dtype=np.int8))
+    array([1, 0], dtype=int32)
+    """
+    if not len(patterns):
+        return np.full(spins.n_samples, -1, dtype=np.int32)
+    zeta = patterns.astype(np.float32)
+    label = blocks_of(spins, held=False).map(partial(_label_of_block, zeta=zeta))
+    label[unobserved(spins)] = -1
+    return label
 
 
 def from_overlaps(
@@ -277,21 +304,27 @@ def _counts(S: F32, support: F32) -> F32:
     return np.abs(S) @ support.T
 
 
-def _nearest_of_all(S: F32, zeta: F32) -> F32:
-    return _nearest(S @ zeta.T)
+def _label_of_block(S: F32, zeta: F32) -> NDArray[np.int32]:
+    label: NDArray[np.int32] = _nearest_of_block(S, zeta)["label"].copy()
+    return label
 
 
-def _nearest_on_support(S: F32, zeta: F32) -> F32:
+def _nearest_of_block(S: F32, zeta: F32) -> NDArray[np.void]:
     return _nearest(S @ zeta.T, np.abs(S) @ np.abs(zeta).T)
 
 
-def _nearest(products: F32, counts: F32 | None = None) -> F32:
-    """Return the pattern nearest to each sample, ζ·s of it, if it is a tie, and over how many."""
-    size = np.abs(products) if counts is None else np.abs(products) / np.maximum(counts, 1)
+def _nearest(products: F32, counts: NDArray[np.floating]) -> NDArray[np.void]:
+    """Return what is nearest to each sample, by ζ·s and the number of entries that it sums over."""
+    counts = np.broadcast_to(np.maximum(counts, 1), products.shape)
+    # All patterns over as many spins are compared by whole numbers, which are exact.
+    size = np.abs(products) if (counts == counts[:, :1]).all() else np.abs(products) / counts
     label = np.argmax(size, axis=1)[:, None]
-    tied = np.count_nonzero(size == np.take_along_axis(size, label, axis=1), axis=1) > 1
-    columns = [label, np.take_along_axis(products, label, axis=1), tied[:, None]]
-    if counts is not None:
-        columns.append(np.take_along_axis(counts, label, axis=1))
-    # Whole numbers below 2²⁴, exact in single precision: with millions of samples it counts.
-    return np.hstack(columns).astype(np.float32)
+    found = np.empty(len(products), dtype=_FOUND)
+    found["label"] = label[:, 0]
+    found["tied"] = np.count_nonzero(size == np.take_along_axis(size, label, 1), axis=1) > 1
+    product = np.take_along_axis(products, label, 1)[:, 0]
+    found["sign"] = np.where(product < 0, -1, 1)
+    found["overlap"] = np.abs(product) / np.take_along_axis(counts, label, 1)[:, 0].astype(
+        np.float64
+    )
+    return found

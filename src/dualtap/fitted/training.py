@@ -30,6 +30,9 @@ _ROWS = 256
 _PRODUCTS = 2 * 10**8
 """Products made for a covariance at most, unless that leaves too few rows."""
 _FEWEST = 50
+_RESOLVED = 1e-5
+"""Smallest curvature, as a share of that of free spins, that is not rounding of the single
+precision of w; along directions of less, strengths are not identified and have covariance 0."""
 _HELD = 2**16
 """Entries that are held at a time."""
 
@@ -133,7 +136,7 @@ def strength_covariance(
     some = rows[spread(len(rows), n_rows)]
     zeta = patterns.astype(np.float32)
     H, mixed = np.zeros((n_fitted, n_fitted)), np.zeros((n_fitted, n_spins))
-    curvature, slopes, residuals = np.zeros(n_spins), [], []
+    curvature, slopes, residuals, free = np.zeros(n_spins), [], [], 0.0
     for S in _blocks(some, _HELD // n_fitted):
         whole = filled(S, zeta, strengths, fields, means)
         t = np.tanh(local_fields(whole, zeta, strengths, fields))
@@ -141,6 +144,7 @@ def strength_covariance(
         r, w = (S - t) * observed, (1 - t * t) * observed
         phi = _slope_of_fields(whole, zeta)[..., None] if tied else _slopes_of_fields(whole, zeta)
         weighted = w[..., None] * phi
+        free += float(np.einsum("ai,aik,aik->", observed, phi, phi))
         H += np.tensordot(weighted, phi, axes=((0, 1), (0, 1)))
         mixed += weighted.sum(axis=0).T
         curvature += w.sum(axis=0)
@@ -152,7 +156,9 @@ def strength_covariance(
         share = mixed / np.maximum(curvature, np.finfo(np.float64).tiny)
         u -= np.concatenate(residuals) @ share.T
         H -= share @ mixed.T
-    inverse = np.linalg.pinv(H, hermitian=True)
+    values, vectors = np.linalg.eigh(H)
+    vectors, values = (x[..., values > _RESOLVED * free / n_fitted] for x in (vectors, values))
+    inverse = vectors / values @ vectors.T
     C: NDArray[np.float64] = inverse @ (u.T @ u) @ inverse * (len(u) / n_samples)
     return np.broadcast_to(C, (n_patterns, n_patterns)).copy() if tied else C
 

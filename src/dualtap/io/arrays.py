@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
 from dualtap._npy import NpyHeader, member_names, npy_header, read_member
+from dualtap._schema import is_unicode
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.collecting import (
     CHUNK_BYTES,
+    Beside,
     Collector,
     Request,
     SampleFile,
@@ -131,7 +133,7 @@ def _teacher(request: Request, side: Callable[[str], NDArray[Any] | None]) -> Ho
         raise request.error(f"its teacher is damaged: {error}") from None
 
 
-class Beside(NamedTuple):
+class Texts(NamedTuple):
     """What is stored beside samples, as far as it is there."""
 
     names: list[str] | None
@@ -141,7 +143,7 @@ class Beside(NamedTuple):
 
 def read_beside(
     request: Request, held: list[str], side: Callable[[str], NDArray[Any] | None]
-) -> Beside:
+) -> Texts:
     """Return names of spins and samples and the labels, as far as they are there."""
 
     def texts(key: str, what: str) -> list[str] | None:
@@ -153,57 +155,33 @@ def read_beside(
                 f"{key!r} has shape {array.shape} and type {array.dtype}; "
                 f"{what} are one text or number each"
             )
+        if array.dtype.kind == "U" and not is_unicode(array):
+            raise request.error(f"{key!r} is not Unicode text")
         return [v.decode() if isinstance(v, bytes) else str(v) for v in array.tolist()]
 
     for key in request.labels:
         if key not in held:
             raise request.error(f"no array is named {key!r}; {nearest(key, held)}")
-    return Beside(
+    return Texts(
         texts("names", "names"),
         texts("sample_names", "sample names"),
         {key: texts(key, "labels") or [] for key in request.labels},
     )
 
 
-def matrix_among(
-    request: Request, shapes: Mapping[str, tuple[int, ...]], kind: str = "arrays"
-) -> str:
-    """Return which of the arrays in a file, by name and shape, holds the samples.
-
-    Examples
-    --------
-    >>> import pathlib
-    >>> from dualtap.io.arrays import matrix_among
-    >>> from dualtap.io.collecting import Request
-    >>> matrix_among(Request(pathlib.Path("data.h5")), {"spikes": (5, 9), "names": (9,)})
-    'spikes'
-    """
-    last = {name: name.rpartition("/")[2] for name in shapes}
-    choices = [[name for name in shapes if last[name] == known] for known in ("X", "samples")]
-    choices.append([name for name, shape in shapes.items() if len(shape) == 2])
-    for candidates in choices:
-        if len(candidates) == 1:
-            return candidates[0]
-    listed = ", ".join(f"{name} {shape}".lstrip() for name, shape in list(shapes.items())[:20])
-    raise ValueError(
-        f"{request.path} holds the {kind} {listed or '(none)'}; name the samples X, or store "
-        "one matrix"
-    )
-
-
 def with_beside(
-    request: Request, spins: Spins, beside: Beside, teacher: HopfieldModel | None
+    request: Request, spins: Spins, beside: Texts, teacher: HopfieldModel | None
 ) -> SampleFile:
     """Return samples with what was found beside them.
 
     Examples
     --------
     >>> import pathlib
-    >>> from dualtap.io.arrays import Beside, with_beside
+    >>> from dualtap.io.arrays import Texts, with_beside
     >>> from dualtap.io.collecting import Request
     >>> from dualtap.spins import as_spins
     >>> request = Request(pathlib.Path("data.npz"))
-    >>> with_beside(request, as_spins([[1, 0]]), Beside(["a", "b"], None, {}), None).names
+    >>> with_beside(request, as_spins([[1, 0]]), Texts(["a", "b"], None, {}), None).names
     ('a', 'b')
     """
     # The names beside an array say what they name, whichever way it lies.
@@ -331,7 +309,7 @@ def write_npy(file: IO[bytes], spins: Spins) -> None:
         file.write(np.ascontiguousarray(numbers(spins, rows)).tobytes())
 
 
-def write_npz(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
+def write_npz(file: IO[bytes], spins: Spins, beside: Beside) -> None:
     """Write samples as the array ``X`` of an ``.npz``, and other arrays beside them.
 
     Examples

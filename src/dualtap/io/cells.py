@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from dualtap._files import reading
 from dualtap.io.arrays import rows_a_chunk
-from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix, nearest, result
+from dualtap.io.collecting import (
+    Collector,
+    Request,
+    SampleFile,
+    check_matrix,
+    nearest,
+    needed,
+    result,
+)
 from dualtap.io.hdf5 import check_datasets
 from dualtap.spins import Spins
 
@@ -45,7 +53,7 @@ def read_h5ad(request: Request) -> SampleFile:
     ((700, 765), ('HES4', 'TNFRSF4'), ['CD14+ Monocyte', 'Dendritic'], ('X is scaled: raw.X was
     read',))
     """
-    anndata = _anndata()
+    anndata = needed("anndata", "cells", "reading .h5ad files")
     check_datasets(request)
     with _reading(request):
         file = anndata.read_h5ad(request.path, backed="r")
@@ -131,13 +139,3 @@ def _reading(request: Request) -> Iterator[None]:
     with reading(request.path, Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of older formats
         yield
-
-
-def _anndata() -> Any:
-    try:
-        import anndata
-    except ImportError:
-        raise ImportError(
-            "reading .h5ad files needs anndata; install it with: pip install 'dualtap[cells]'"
-        ) from None
-    return anndata

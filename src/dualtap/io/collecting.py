@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from dualtap._files import check_expansion
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.codes import Codes, spin_code
 from dualtap.spins import Spins, SpinsBuilder
+
+Texts = list[tuple[str, list[str]]]
 
 CHUNK_BYTES = 2**22
 """Most bytes of a file that are looked at together, unless one row is longer."""
@@ -107,6 +110,23 @@ class Request(NamedTuple):
             check_expansion(stored, unpacked, allowed=self.allow_expansion)
         except ValueError as error:
             raise self.error(str(error)) from None
+
+
+Beside = Mapping[str, NDArray[Any]]
+"""Texts that are written with samples, by name: ``names``, ``sample_names``, and labels."""
+
+
+class Format(NamedTuple):
+    """How files with some ending are read and written."""
+
+    read: Callable[[Request], SampleFile]
+    write: Callable[[Any, Spins, Beside], None] | None = None
+    """To an open file, or into an empty folder; None if they are only read."""
+    table: bool = False
+    """It has columns, which ``id``, ``drop``, ``columns``, ``true`` and ``false`` are about."""
+    folder: bool = False
+    keeps_teacher: bool = False
+    """It also takes arrays of numbers: how the samples were made."""
 
 
 class Collector:
@@ -252,6 +272,47 @@ def default_names(spins: Spins) -> list[str]:
     ['spin0', 'spin1']
     """
     return [f"spin{k}" for k in range(spins.n_spins)]
+
+
+def needed(module: str, extra: str, what: str) -> Any:
+    """Return a module of an optional package, or say how to install it.
+
+    Examples
+    --------
+    >>> from dualtap.io.collecting import needed
+    >>> needed("no_such_package", "hdf5", "reading and writing HDF5 files")
+    Traceback (most recent call last):
+    ...
+    ImportError: reading and writing HDF5 files needs no-such-package; install it with:
+    pip install 'dualtap[hdf5]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"{what} needs {module.replace('_', '-')}; install it with: "
+            f"pip install 'dualtap[{extra}]'"
+        ) from None
+
+
+def columns_beside(beside: Beside, spins: Spins) -> tuple[list[str] | None, Texts, Texts]:
+    """Return the names of spins, and the columns of text before and after them, for a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.io.collecting import columns_beside
+    >>> from dualtap.spins import as_spins
+    >>> columns_beside({"party": np.array(["green"])}, as_spins([[1, 0]]))
+    (['spin0', 'spin1'], [], [('party', ['green'])])
+    """
+    names = beside["names"].tolist() if "names" in beside else None
+    before = [("", beside["sample_names"].tolist())] if "sample_names" in beside else []
+    known = ("names", "sample_names")
+    after = [(name, texts.tolist()) for name, texts in beside.items() if name not in known]
+    if names is None and (before or after):
+        names = default_names(spins)
+    return names, before, after
 
 
 def check_memory(request: Request, shape: tuple[int, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -15,11 +15,14 @@ from dualtap.io.arrow_sizes import unpacked_sizes
 from dualtap.io.codes import MISSING
 from dualtap.io.collecting import (
     CHUNK_BYTES,
+    Beside,
     Collector,
     Request,
     SampleFile,
     check_memory,
+    columns_beside,
     default_names,
+    needed,
     result,
 )
 from dualtap.io.layout import (
@@ -78,14 +81,7 @@ def pyarrow_module() -> Any:
     >>> pyarrow_module().__name__
     'pyarrow'
     """
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            "reading and writing Parquet and Arrow files needs pyarrow; install it with: "
-            "pip install 'dualtap[parquet]'"
-        ) from None
-    return pyarrow
+    return needed("pyarrow", "parquet", "reading and writing Parquet and Arrow files")
 
 
 class _Source(NamedTuple):
@@ -307,24 +303,14 @@ def _pandas_index(metadata: bytes | None, names: list[str]) -> list[int]:
     return [names.index(name) for name in stored if isinstance(name, str) and name in names]
 
 
-def write_columns(
-    file: IO[bytes],
-    spins: Spins,
-    *,
-    names: Sequence[str] | None,
-    side: Sequence[tuple[str, Sequence[str]]],
-    parquet: bool,
-) -> None:
+def write_columns(file: IO[bytes], spins: Spins, beside: Beside, *, parquet: bool) -> None:
     """Write samples as Parquet or Arrow, a block at a time, missing entries as nulls.
 
     Parameters
     ----------
     file : binary file
     spins : Spins
-    names : sequence of str, optional
-        Of the spins; spin0, spin1, … if not given.
-    side : sequence of (name, texts)
-        Columns of text: that of the names of samples comes first and its name is empty.
+    beside : mapping of str to arrays of text
     parquet : bool
 
     Examples
@@ -333,13 +319,12 @@ def write_columns(
     >>> from dualtap.io.columnar import write_columns
     >>> from dualtap.spins import as_spins
     >>> file = io.BytesIO()
-    >>> write_columns(file, as_spins([[1, None]]), names=["a", "b"], side=[], parquet=False)
+    >>> write_columns(file, as_spins([[1, None]]), {}, parquet=False)
     >>> pyarrow.feather.read_table(file).to_pylist()
-    [{'a': 1, 'b': None}]
+    [{'spin0': 1, 'spin1': None}]
     """
     pa = pyarrow_module()
-    before = [column for column in side if not column[0]]
-    after = [column for column in side if column[0]]
+    names, before, after = columns_beside(beside, spins)
     fields = [(name, pa.string()) for name, _ in before]
     fields += [(name, pa.int8()) for name in names or default_names(spins)]
     fields += [(name, pa.string()) for name, _ in after]

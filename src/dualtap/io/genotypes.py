@@ -13,7 +13,15 @@ import numpy as np
 
 from dualtap._files import open_regular, reading
 from dualtap.io.arrays import rows_a_chunk
-from dualtap.io.collecting import Collector, Request, SampleFile, check_memory, nearest, result
+from dualtap.io.collecting import (
+    Collector,
+    Request,
+    SampleFile,
+    check_memory,
+    nearest,
+    needed,
+    result,
+)
 
 _MISSING = -127
 _LABELS = ("fid", "father", "mother", "sex", "pheno")
@@ -39,7 +47,7 @@ def read_bed(request: Request) -> SampleFile:
     >>> file.spins.values.tolist(), file.names
     ([[-1, 1, 1], [0, -1, -1]], ('rs1_A', 'rs2_C', 'rs3_G'))
     """
-    open_bed = _open_bed()
+    open_bed = needed("bed_reader", "genotypes", "reading PLINK files").open_bed
     for suffix in (".bed", ".bim", ".fam"):
         open_regular(request.path.with_suffix(suffix)).close()
     # The library has errors of its own for every kind of damage.
@@ -69,14 +77,3 @@ def _labels(request: Request, file: Any) -> dict[str, list[str]]:
         if request.transpose:
             raise request.error(f"{name!r} is known of people, and samples are variants here")
     return {name: [str(value) for value in getattr(file, name)] for name in request.labels}
-
-
-def _open_bed() -> Any:
-    try:
-        from bed_reader import open_bed
-    except ImportError:
-        raise ImportError(
-            "reading PLINK files needs bed-reader; install it with: "
-            "pip install 'dualtap[genotypes]'"
-        ) from None
-    return open_bed

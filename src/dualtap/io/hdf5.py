@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
-from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
-from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix
+from dualtap.io.arrays import numbers, with_beside
+from dualtap.io.collecting import Beside, Request, SampleFile, check_matrix, needed
+from dualtap.io.groups import collected_in_bands, matrix_among, read_beside_in_groups
 from dualtap.io.h5_texts import read_texts
 from dualtap.spins import Spins
 
@@ -55,23 +56,11 @@ def read_h5(request: Request) -> SampleFile:
             dtype = held[name].dtype
         check_matrix(request, shapes[name], dtype)
         _check_stored(request, name, held[name])
-        folder = name.rpartition("/")[0]
-
-        def side(key: str) -> NDArray[Any] | None:
-            there = f"{folder}/{key}".lstrip("/")
-            there = there if there in held else key
-            if there not in held:
-                return None
-            if shapes[there] not in [(length,) for length in shapes[name]]:
-                raise request.error(
-                    f"{there!r} has shape {shapes[there]} beside samples of {shapes[name]}"
-                )
-            return _beside(h5py, request, there, held[there])
-
-        others = [key for key in held if key != name]
-        others += [key.rpartition("/")[2] for key in others]
-        beside = read_beside(request, others, side)
-        spins = _collected(request, held[name], shapes[name], dtype)
+        beside = read_beside_in_groups(
+            request, shapes, name, lambda key: _beside(h5py, request, key, held[key])
+        )
+        chunk = held[name].chunks or (1, 1)
+        spins = collected_in_bands(request, held[name], chunk, _BAND, lambda: _reading(request))
     return with_beside(request, spins, beside, None)
 
 
@@ -80,14 +69,7 @@ def _reading(request: Request) -> AbstractContextManager[None]:
 
 
 def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise ImportError(
-            "reading and writing HDF5 files needs h5py; install it with: "
-            "pip install 'dualtap[hdf5]'"
-        ) from None
-    return h5py
+    return needed("h5py", "hdf5", "reading and writing HDF5 files")
 
 
 def _datasets(h5py: Any, file: Any) -> dict[str, Any]:
@@ -167,29 +149,6 @@ def _beside(h5py: Any, request: Request, name: str, dataset: Any) -> NDArray[Any
         return np.asarray(dataset[()] if told is None else dataset.asstr()[()])
 
 
-def _collected(
-    request: Request, dataset: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Spins:
-    """Return the matrix as spins, in bands of whole chunks: each is decompressed once."""
-    tall, wide = dataset.chunks or (1, 1)
-    row_band, column_band = (
-        n * m * dtype.itemsize for n, m in ((tall, shape[1]), (wide, shape[0]))
-    )
-    across = row_band > _BAND and column_band < row_band  # chunks are tall: columns come first
-    (length, width), chunk = (shape[::-1], wide) if across else (shape, tall)
-    few = rows_a_chunk(width, dtype)
-    step = max(few // chunk, 1) * chunk if min(row_band, column_band) <= _BAND else few
-    collector = Collector(request, length, exchanged=across)
-    for first in range(0, length, step):
-        part = slice(first, first + step)
-        with _reading(request):
-            band = dataset[:, part].T if across else dataset[part]
-        for k in range(0, len(band), few):
-            collector.add(band[k : k + few])
-        del band  # before the next one is read
-    return collector.finish()
-
-
 class _Tolerant(io.RawIOBase):
     """A file that never tells HDF5 of a failure, after which the library would crash.
 
@@ -249,7 +208,7 @@ class _Tolerant(io.RawIOBase):
         return len(view)
 
 
-def write_h5(file: IO[bytes], spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
+def write_h5(file: IO[bytes], spins: Spins, beside: Beside) -> None:
     """Write samples as the dataset ``X`` of an HDF5 file, and texts beside them.
 
     Examples

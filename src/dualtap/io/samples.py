@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
 from dualtap.io.cells import read_h5ad
 from dualtap.io.codes import Words, codes, listed
-from dualtap.io.collecting import Request, SampleFile
+from dualtap.io.collecting import Format, Request, SampleFile
 from dualtap.io.columnar import read_columns, write_columns
 from dualtap.io.genotypes import read_bed
 from dualtap.io.hdf5 import read_h5, write_h5
@@ -26,13 +26,38 @@ from dualtap.io.text import read_text, write_text
 from dualtap.io.zarr_store import read_zarr, write_zarr
 from dualtap.spins import Spins, as_spins
 
-FORMATS = (
-    *(".npz", ".npy", ".csv", ".tsv", ".csv.gz", ".tsv.gz"),
-    *(".parquet", ".h5", ".hdf5", ".arrow", ".feather", ".zarr"),
-)
+
+def _text(delimiter: str, *, gzipped: bool = False) -> Format:
+    write = partial(write_text, delimiter=delimiter, gzipped=gzipped)
+    return Format(partial(read_text, delimiter=delimiter), write, table=True)
+
+
+def _columns(*, parquet: bool) -> Format:
+    write = partial(write_columns, parquet=parquet)
+    return Format(partial(read_columns, parquet=parquet), write, table=True)
+
+
+_HDF5, _ARROW = Format(read_h5, write_h5), _columns(parquet=False)
+REGISTRY: dict[str, Format] = {
+    ".npz": Format(read_npz, write_npz, keeps_teacher=True),
+    ".npy": Format(read_npy, lambda file, spins, beside: write_npy(file, spins)),
+    ".csv": _text(","),
+    ".tsv": _text("\t"),
+    ".csv.gz": _text(",", gzipped=True),
+    ".tsv.gz": _text("\t", gzipped=True),
+    ".parquet": _columns(parquet=True),
+    ".h5": _HDF5,
+    ".hdf5": _HDF5,
+    ".arrow": _ARROW,
+    ".feather": _ARROW,
+    ".zarr": Format(read_zarr, write_zarr, folder=True),
+    ".bed": Format(read_bed),
+    ".h5ad": Format(read_h5ad),
+}
+"""What samples are read from and written as: another format is another line."""
+READ_FORMATS = tuple(REGISTRY)
+FORMATS = tuple(suffix for suffix, known in REGISTRY.items() if known.write is not None)
 """What samples are written as."""
-READ_FORMATS = (*FORMATS, ".bed", ".h5ad")
-TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".arrow", ".feather")
 LABELS_NAME = "label"
 """The column or array in which labels are written that have no name."""
 Labels = Mapping[str, Sequence[Any] | NDArray[Any]] | Sequence[Any] | NDArray[Any] | None
@@ -116,7 +141,7 @@ def read_samples(
     ([[1, -1], [0, 1]], ('tax', 'school'))
     """
     path = Path(path)
-    suffix = known_suffix(path, READ_FORMATS)
+    suffix = known_suffix(path, tuple(REGISTRY))
     request = Request(
         path,
         listed(labels) + listed(weights),
@@ -129,36 +154,16 @@ def read_samples(
         listed(columns),
         codes(true, false),
     )
-    if request.of_tables and suffix not in TABLES:
-        raise request.error(
-            f"id, drop, columns, true and false are for tables: {', '.join(TABLES)}"
-        )
+    if request.of_tables and not REGISTRY[suffix].table:
+        tables = ", ".join(ending for ending, known in REGISTRY.items() if known.table)
+        raise request.error(f"id, drop, columns, true and false are for tables: {tables}")
     if on_workers and (suffix != ".zarr" or transpose):
         raise request.error(
             "workers read Zarr stores (.zarr), each its own chunks of samples as they are; write "
             "one with write_samples, or with `dualtap sample -o data.zarr`"
         )
-    file = _read(request, suffix)
+    file = REGISTRY[suffix].read(request)
     return file if weights is None else _with_weights(request, file, weights)
-
-
-def _read(request: Request, suffix: str) -> SampleFile:
-    """Return what a file of some format holds."""
-    if suffix == ".npz":
-        return read_npz(request)
-    if suffix == ".npy":
-        return read_npy(request)
-    if suffix in (".h5", ".hdf5"):
-        return read_h5(request)
-    if suffix == ".zarr":
-        return read_zarr(request)
-    if suffix == ".bed":
-        return read_bed(request)
-    if suffix == ".h5ad":
-        return read_h5ad(request)
-    if suffix in (".parquet", ".arrow", ".feather"):
-        return read_columns(request, parquet=suffix == ".parquet")
-    return read_text(request, _delimiter(suffix))
 
 
 def _with_weights(request: Request, file: SampleFile, name: str) -> SampleFile:
@@ -182,10 +187,6 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _delimiter(suffix: str) -> str:
-    return "," if suffix.startswith(".csv") else "\t"
 
 
 def write_samples(
@@ -230,24 +231,17 @@ def write_samples(
            [-1, -1]], dtype=int8)
     """
     path = Path(path)
-    suffix = known_suffix(path, FORMATS)
+    writable = tuple(suffix for suffix, known in REGISTRY.items() if known.write is not None)
+    known = REGISTRY[known_suffix(path, writable)]
+    assert known.write is not None
     spins = as_spins(X)
     if not isinstance(labels, Mapping):
         labels = {} if labels is None else {LABELS_NAME: labels}
     beside = _beside(spins, names, sample_names, labels)
-    if suffix == ".zarr":
-        with atomic_folder(path, force=force) as folder:
-            write_zarr(folder, spins, beside)
-        return
-    with atomic_write(path, force=force) as file:
-        if suffix == ".npy":
-            write_npy(file, spins)
-        elif suffix == ".npz":
-            write_npz(file, spins, beside | _made_by(teacher, parameters or {}))
-        elif suffix in (".h5", ".hdf5"):
-            write_h5(file, spins, beside)
-        else:
-            _write_table(file, suffix, spins, beside)
+    if known.keeps_teacher:
+        beside |= _made_by(teacher, parameters or {})
+    with (atomic_folder if known.folder else atomic_write)(path, force=force) as target:
+        known.write(target, spins, beside)
 
 
 def _beside(
@@ -255,7 +249,7 @@ def _beside(
     names: Sequence[str] | None,
     sample_names: Sequence[str] | None,
     labels: Mapping[str, Sequence[Any] | NDArray[Any]],
-) -> dict[str, NDArray[np.str_]]:
+) -> dict[str, NDArray[Any]]:
     """Return the texts that go with samples, checked."""
     given: dict[str, tuple[Sequence[Any] | NDArray[Any] | None, int]] = {
         "names": (names, spins.n_spins),
@@ -265,7 +259,7 @@ def _beside(
     if taken:
         raise ValueError(f"labels cannot be called {sorted(taken)[0]!r}")
     given |= {name: (values, spins.n_samples) for name, values in labels.items()}
-    texts = {}
+    texts: dict[str, NDArray[Any]] = {}
     for what, (values, needed) in given.items():
         if values is None:
             continue
@@ -273,9 +267,6 @@ def _beside(
             raise ValueError(f"there are {len(values)} {what} where {needed} are needed")
         texts[what] = np.array([str(value) for value in values], dtype=np.str_)
     return texts
-
-
-_NAMES = ("names", "sample_names")
 
 
 def _made_by(teacher: HopfieldModel | None, parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
@@ -290,19 +281,3 @@ def _made_by(teacher: HopfieldModel | None, parameters: dict[str, Any]) -> dict[
         if teacher.fields is not None:
             arrays["teacher_fields"] = np.asarray(teacher.fields)
     return arrays
-
-
-def _write_table(
-    file: IO[bytes], suffix: str, spins: Spins, beside: dict[str, NDArray[np.str_]]
-) -> None:
-    side = [("", beside["sample_names"].tolist())] if "sample_names" in beside else []
-    others = {name: texts for name, texts in beside.items() if name not in _NAMES}
-    side += [(name, texts.tolist()) for name, texts in others.items()]
-    names = beside["names"].tolist() if "names" in beside else None
-    if suffix in (".parquet", ".arrow", ".feather"):
-        write_columns(file, spins, names=names, side=side, parquet=suffix == ".parquet")
-    elif suffix.endswith(".gz"):
-        with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
-            write_text(packed, spins, _delimiter(suffix), names=names, side=side)
-    else:
-        write_text(file, spins, _delimiter(suffix), names=names, side=side)

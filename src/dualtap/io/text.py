@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import os
-from collections.abc import Sequence
 from typing import IO, Any, cast
 
 import numpy as np
@@ -15,10 +14,11 @@ from numpy.typing import NDArray
 from dualtap._files import open_regular
 from dualtap.io.codes import MISSING
 from dualtap.io.collecting import (
+    Beside,
     Collector,
     Request,
     SampleFile,
-    default_names,
+    columns_beside,
     result,
 )
 from dualtap.io.layout import (
@@ -232,10 +232,10 @@ def _error(lines: Lines, fields: NDArray[np.int64], place: int, layout: Layout) 
 def write_text(
     file: IO[bytes] | gzip.GzipFile,
     spins: Spins,
-    delimiter: str,
+    beside: Beside,
     *,
-    names: Sequence[str] | None,
-    side: Sequence[tuple[str, Sequence[str]]],
+    delimiter: str,
+    gzipped: bool = False,
 ) -> None:
     r"""Write samples as text.
 
@@ -243,30 +243,29 @@ def write_text(
     ----------
     file : binary file
     spins : Spins
+    beside : mapping of str to arrays of text
     delimiter : str
-    names : sequence of str, optional
-        Of the spins; the first line, which columns of text need.
-    side : sequence of (name, texts)
-        Columns of text: that of the names of samples comes first and its name is empty.
+    gzipped : bool
 
     Examples
     --------
-    >>> import io
+    >>> import io, numpy as np
     >>> from dualtap.io.text import write_text
     >>> from dualtap.spins import as_spins
     >>> file = io.BytesIO()
-    >>> write_text(file, as_spins([[1, None]]), ",", names=["a", "b"], side=[("label", ["x"])])
+    >>> write_text(file, as_spins([[1, None]]), {"party": np.array(["x"])}, delimiter=",")
     >>> file.getvalue()
-    b'a,b,label\n1,,x\n'
+    b'spin0,spin1,party\n1,,x\n'
     """
+    if gzipped:
+        with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
+            write_text(packed, spins, beside, delimiter=delimiter)
+        return
     text = io.TextIOWrapper(
         cast("IO[bytes]", file), encoding="utf-8", newline="", write_through=True
     )
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    before = [column for column in side if not column[0]]
-    after = [column for column in side if column[0]]
-    if names is None and side:
-        names = default_names(spins)
+    names, before, after = columns_beside(beside, spins)
     if names is not None:
         writer.writerow([*(name for name, _ in before), *names, *(name for name, _ in after)])
     low = "-1" if spins.encoding == "-1/+1" else "0"

@@ -1,56 +1,27 @@
-"""Samples in Zarr stores: one matrix, or the array ``X``, and texts beside it.
-
-A store is a folder of chunks, each a file of its own. Its metadata are looked at before Zarr sees
-them: a codec may be a pickle, and a shape says nothing about what was ever written.
-"""
+"""Samples in Zarr stores: one matrix, or the array ``X``, and texts beside it."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._files import is_store, open_regular, reading
-from dualtap.io.arrays import matrix_among, numbers, read_beside, rows_a_chunk, with_beside
-from dualtap.io.collecting import Collector, Request, SampleFile, check_matrix
+from dualtap._files import reading
+from dualtap.io.arrays import numbers, with_beside
+from dualtap.io.collecting import Beside, Request, SampleFile, check_matrix, needed
+from dualtap.io.groups import collected_in_bands, matrix_among, read_beside_in_groups
+from dualtap.io.zarr_checks import Stored, check_chunks, check_sizes, codecs_of, held
 from dualtap.spins import Spins, as_spins
 
-_FORMATS = {"zarr.json": 3, ".zarray": 2}
-_LONGEST_METADATA = 2**24
-_CODECS = frozenset(
-    (
-        *("bytes", "endian", "transpose", "sharding_indexed", "vlen-utf8", "crc32c"),
-        *("blosc", "zstd", "gzip", "zlib", "lz4", "bz2", "lzma", "shuffle", "delta", "packbits"),
-    )
-)
-"""Codecs that turn bytes into numbers or text and can do nothing else."""
-_MANY_CHUNKS, _MOST_LEFT_OUT = 100_000, 10
-_LARGEST_CHUNK = 2**27
 _BAND = 2**25
 """Bytes of whole chunks, side by side, that are read together."""
 _MOST_AT_ONCE = 10
-
-
-class _Stored(NamedTuple):
-    """An array of a store, as its files say."""
-
-    metadata: dict[str, Any]
-    zarr_format: int
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """As declared, whatever that may be."""
-        shape = self.metadata.get("shape")
-        return tuple(shape) if isinstance(shape, list) else ()
 
 
 def read_zarr(request: Request) -> SampleFile:
@@ -71,28 +42,18 @@ def read_zarr(request: Request) -> SampleFile:
     [[1, -1], [-1, -1]]
     """
     zarr = _zarr()
-    held = _held(request)
-    name = matrix_among(request, {key: stored.shape for key, stored in held.items()})
-    array = _matrix(zarr, request, name, held[name])
-    folder = name.rpartition("/")[0]
+    found = held(request)
+    shapes = {key: stored.shape for key, stored in found.items()}
+    name = matrix_among(request, shapes)
+    array = _matrix(zarr, request, name, found[name])
 
-    def side(key: str) -> NDArray[Any] | None:
-        there = f"{folder}/{key}".lstrip("/")
-        there = there if there in held else key
-        if there not in held:
-            return None
-        if held[there].shape not in [(length,) for length in array.shape]:
-            raise request.error(
-                f"{there!r} has shape {held[there].shape} beside samples of {array.shape}"
-            )
-        beside = _opened(zarr, request, there, held[there])
+    def read(key: str) -> NDArray[Any]:
+        beside = _opened(zarr, request, key, found[key])
         with _reading(request):
             texts = np.asarray(beside[:])
             return texts.astype(object) if texts.dtype.kind == "T" else texts
 
-    others = [key for key in held if key != name]
-    others += [key.rpartition("/")[2] for key in others]
-    beside = read_beside(request, others, side)
+    beside = read_beside_in_groups(request, shapes | {name: array.shape}, name, read)
     spins = _on_workers(request, array) if request.on_workers else _collected(zarr, request, array)
     return with_beside(request, spins, beside, None)
 
@@ -121,20 +82,13 @@ def open_array(path: str | Path) -> Any:
     ((5, 3), (5, 3), [[1, 1, 1], [1, 1, 1]])
     """
     zarr, request = _zarr(), Request(Path(path))
-    held = _held(request)
-    name = matrix_among(request, {key: stored.shape for key, stored in held.items()})
-    return _matrix(zarr, request, name, held[name])
+    found = held(request)
+    name = matrix_among(request, {key: stored.shape for key, stored in found.items()})
+    return _matrix(zarr, request, name, found[name], whole=False)
 
 
 def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise ImportError(
-            "reading and writing Zarr stores needs zarr; install it with: "
-            "pip install 'dualtap[zarr]'"
-        ) from None
-    return zarr
+    return needed("zarr", "zarr", "reading and writing Zarr stores")
 
 
 @contextmanager
@@ -148,117 +102,23 @@ def _reading(request: Request) -> Iterator[None]:
             raise ValueError(str(error)) from None
 
 
-def _held(request: Request) -> dict[str, _Stored]:
-    """Return the arrays of a store by name, that at its root being called ''."""
-    if not stat.S_ISDIR(_mode(request.path)):
-        raise request.error("a Zarr store is a folder, and this is none")
-    if not is_store(request.path):
-        raise request.error("this folder is not a Zarr store: it holds no zarr.json or .zgroup")
-    found, todo = {}, [request.path]
-    while todo:
-        folder = todo.pop()
-        with reading(request.path):
-            stored = _stored(folder)
-            if stored is None:
-                inner = [Path(entry) for entry in os.scandir(folder) if _is_folder(entry)]
-                todo += sorted(inner, reverse=True)
-        if stored is not None:
-            found[folder.relative_to(request.path).as_posix().removeprefix(".")] = stored
-    return found
-
-
-def _mode(path: Path) -> int:
-    try:
-        return path.stat().st_mode
-    except (FileNotFoundError, PermissionError):
-        raise
-    except OSError as error:
-        raise ValueError(f"{path} cannot be opened: {error.strerror}") from None
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False)  # a link may lead in a circle
-
-
-def _stored(folder: Path) -> _Stored | None:
-    """Return what a folder says of the array in it; None if it is a group, or nothing at all."""
-    for name, zarr_format in _FORMATS.items():
-        if not (folder / name).exists():
-            continue
-        if (folder / name).is_symlink():
-            raise ValueError(f"{name!r} is a link; links inside a store are not followed")
-        with open_regular(folder / name) as file:
-            text = file.read(_LONGEST_METADATA + 1)
-        if len(text) > _LONGEST_METADATA:
-            raise ValueError(f"its metadata {name} are too long")
-        metadata = json.loads(text)
-        if not isinstance(metadata, dict):
-            raise ValueError(f"its metadata {name} are damaged")
-        if name == ".zarray" or metadata.get("node_type") == "array":
-            return _Stored(metadata, zarr_format)
-    return None
-
-
-def _matrix(zarr: Any, request: Request, name: str, stored: _Stored) -> Any:
+def _matrix(zarr: Any, request: Request, name: str, stored: Stored, *, whole: bool = True) -> Any:
     """Return the array of that name, if it can be samples."""
-    array = _opened(zarr, request, name, stored)
+    array = _opened(zarr, request, name, stored, whole=whole)
     check_matrix(request, array.shape, array.dtype)
     return array
 
 
-def _opened(zarr: Any, request: Request, name: str, stored: _Stored) -> Any:
-    """Return an array of the store, if nothing about it is beyond reason."""
-    told = [stored.metadata.get(key) for key in ("codecs", "filters", "compressor")]
-    for codec in _codecs(told):
-        if codec.removeprefix("numcodecs.") not in _CODECS:
-            raise request.error(f"it is packed by {codec[:40]!r}, which dualtap does not read")
+def _opened(zarr: Any, request: Request, name: str, stored: Stored, *, whole: bool = True) -> Any:
+    """Return an array of the store, if nothing about it, nor its chunks, is beyond reason."""
+    codecs = codecs_of(request, stored)
     with _reading(request):
         store = zarr.storage.LocalStore(request.path, read_only=True)
         array = zarr.open_array(store, path=name, mode="r", zarr_format=stored.zarr_format)
-        chunk = array.shards or array.chunks
-        n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, chunk, strict=True))
-        n_bytes, size = (math.prod(shape) * array.dtype.itemsize for shape in (array.shape, chunk))
-        n_files, n_stored, largest = _sizes(request.path / name)
-    if size > _LARGEST_CHUNK:
-        raise request.error(
-            f"its chunks of shape {chunk} take {size / 2**30:.1f} GB each; store smaller ones"
-        )
-    if array.shards is None and largest > size + 2**16 and array.dtype.kind != "T":
-        raise request.error(f"a chunk of {size} bytes is stored in {largest}")
-    if n_chunks > max(_MANY_CHUNKS, _MOST_LEFT_OUT * n_files):
-        raise request.error(
-            f"it declares shape {array.shape} in {n_chunks} chunks, and only {n_files} are stored"
-        )
-    request.check_expansion(n_stored, n_bytes)
+    check_sizes(request, request.path / name, array)
+    if whole:
+        check_chunks(request, request.path / name, array, codecs)
     return array
-
-
-def _codecs(told: Any) -> Iterator[str]:
-    """Yield the names of codecs anywhere in metadata."""
-    if isinstance(told, dict):
-        yield from (told[key] for key in ("name", "id") if isinstance(told.get(key), str))
-        yield from _codecs(list(told.values()))
-    elif isinstance(told, list):
-        for part in told:
-            yield from _codecs(part) if isinstance(part, (dict, list)) else []
-
-
-def _sizes(folder: Path) -> tuple[int, int, int]:
-    """Return the number of files below a folder, their bytes, and the bytes of the largest."""
-    n_files = n_bytes = largest = 0
-    todo = [os.fspath(folder)]
-    while todo:
-        for entry in os.scandir(todo.pop()):
-            if entry.is_symlink():  # it may lead to a file that is nobody's data
-                raise ValueError(f"{entry.name!r} is a link; links inside a store are not followed")
-            if _is_folder(entry):
-                todo.append(entry.path)
-            elif entry.is_file():
-                size = entry.stat().st_size
-                n_files, n_bytes, largest = n_files + 1, n_bytes + size, max(largest, size)
-            else:  # a pipe or a device may never end
-                raise ValueError(f"{entry.name!r} is not a regular file")
-    return n_files, n_bytes, largest
 
 
 def _on_workers(request: Request, array: Any) -> Spins:
@@ -297,28 +157,20 @@ def _rows(root: str, name: str, zarr_format: int, first: int, stop: int) -> NDAr
 
 
 def _collected(zarr: Any, request: Request, array: Any) -> Spins:
-    """Return the matrix as spins, in bands of whole chunks along its shorter side."""
-    itemsize = array.dtype.itemsize
+    """Return the matrix as spins."""
     chunk = array.shards or array.chunks
-    bands = [chunk[k] * array.shape[1 - k] * itemsize for k in (0, 1)]
-    across = bands[0] > _BAND and bands[1] < bands[0]  # chunks are tall: columns come first
-    length, width = array.shape[::-1] if across else array.shape
-    step = few = rows_a_chunk(width, array.dtype)
-    if bands[across] <= _BAND:  # whole chunks, or each is decompressed again and again
-        step = max(step // chunk[across], 1) * chunk[across]
-    at_once = min(max(_BAND // (4 * math.prod(chunk) * itemsize), 1), _MOST_AT_ONCE)
-    collector = Collector(request, length, exchanged=across)
-    for first in range(0, length, step):
+    n_bytes = 4 * math.prod(chunk) * array.dtype.itemsize
+    at_once = min(max(_BAND // n_bytes, 1), _MOST_AT_ONCE)
+
+    @contextmanager
+    def guarded() -> Iterator[None]:
         with _reading(request), zarr.config.set({"async.concurrency": at_once}):
-            part = slice(first, first + step)
-            band = array[:, part].T if across else array[part]
-        for k in range(0, len(band), few):
-            collector.add(band[k : k + few])
-        del band  # before the next one is read
-    return collector.finish()
+            yield
+
+    return collected_in_bands(request, array, chunk, _BAND, guarded)
 
 
-def write_zarr(folder: Path, spins: Spins, beside: dict[str, NDArray[Any]]) -> None:
+def write_zarr(folder: Path, spins: Spins, beside: Beside) -> None:
     """Write samples as the array ``X`` of a Zarr store, and texts beside them.
 
     Parameters

@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import copy
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,13 +179,19 @@ class Blocks:
         *arrays : arrays of shape (n_samples, ...)
         """
         self.spins.begin_pass()
+        whole: list[Rows] = []
+        alone = Lock()
+
+        def fill(rows: slice) -> None:  # parts put together at the end would be held twice
+            part = self._apply(function, rows, arrays)
+            with alone:
+                if not whole:
+                    whole.append(np.empty((self.n_samples, *part.shape[1:]), dtype=part.dtype))
+            whole[0][rows] = part
+
         step = max(_FEWEST_ROWS, _ENTRIES // self.n_spins)
-        parts = parallel_map(
-            lambda rows: self._apply(function, rows, arrays),
-            _slices(self.n_samples, step),
-            self._workers,
-        )
-        return np.concatenate(parts)
+        parallel_map(fill, _slices(self.n_samples, step), self._workers)
+        return whole[0]
 
     def sum(
         self, function: Callable[..., Any], *arrays: Rows | None, add: Add = operator.iadd

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from operator import iadd, itemgetter
 from typing import Any, TypeVar
@@ -29,9 +29,16 @@ from dualtap.spins.storage import Encoding, Reads, Spins, weights_of
 
 T = TypeVar("T")
 
+
+class NoWorkerError(ConnectionError):
+    """There is nobody to do the work."""
+
+
 _FAN_IN = 4
 """Terms that one worker adds up at a time: each comes over the network, one after the other."""
 _ATTEMPTS = 5
+_PATIENCE = 300
+"""Seconds to wait where there is no worker: as long as Dask waits for one that is silent."""
 _FEW_ENTRIES = 2**27
 """Samples that are brought here rather than left on the workers: 16 MB of them."""
 
@@ -137,9 +144,8 @@ class ClusterSpins(Spins):
         parts = self._split(chosen)
         chunks = self.submit(PackedSpins.take, parts)
         with told_if_lost(self.client):
-            missing = sum(
-                self.client.gather([self.client.submit(_n_missing, c, pure=False) for c in chunks])
-            )
+            counts = self.client.map(_n_missing, chunks, pure=False)
+            missing = sum(gathered(self.client, counts))
         sizes = [len(part) for part in parts]
         some = ClusterSpins(
             self.client, chunks, sizes, self.n_spins, self.encoding, missing, self.reads
@@ -172,7 +178,7 @@ class ClusterSpins(Spins):
 
     def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
         """Return ``function(chunk, *its arguments)`` of every chunk."""
-        return self.surely(lambda: self.client.gather(self.submit(function, *arguments)))
+        return self.surely(lambda: gathered(self.client, self.submit(function, *arguments)))
 
     def surely(self, run: Callable[[], T]) -> T:
         """Return the result of ``run``, repeated if it was lost with a worker."""
@@ -180,8 +186,9 @@ class ClusterSpins(Spins):
             try:
                 with told_if_lost(self.client):
                     return run()
-            except ConnectionError:
-                if not left or self.client.status != "running":
+            except ConnectionError as error:
+                gone = self.client.status != "running" or isinstance(error, NoWorkerError)
+                if gone or not left:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -244,7 +251,8 @@ class ClusterBlocks(Blocks):
             client = self.spins.client
             rows = client.map(itemgetter(0), both, pure=False)
             total = self._tree(client.map(itemgetter(1), both, pure=False), add)
-            return np.concatenate(client.gather(rows)), total.result()
+            *parts, term = gathered(client, [*rows, total])
+            return np.concatenate(parts), term
 
         return self.spins.surely(run)
 
@@ -265,13 +273,17 @@ class ClusterBlocks(Blocks):
         return result
 
     def _rows_of(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
-        run = self.spins.client.gather
+        run = partial(gathered, self.spins.client)
         return np.concatenate(self.spins.surely(lambda: run(self._submit(function, arrays))))
 
     def _sum_of(
         self, function: Callable[..., Any], arrays: tuple[Rows | None, ...], add: Add
     ) -> Any:
-        return self.spins.surely(lambda: self._tree(self._submit(function, arrays), add).result())
+        def run() -> Any:
+            total = self._tree(self._submit(function, arrays), add)
+            return gathered(self.spins.client, [total])[0]
+
+        return self.spins.surely(run)
 
     def _submit(self, function: Callable[..., Any], arrays: tuple[Rows | None, ...]) -> list[Any]:
         """Return futures of ``function(blocks, *rows of arrays)`` of every chunk."""
@@ -307,6 +319,29 @@ def _threads_to_spare() -> int:
     except ValueError:  # not on a worker
         return 1
     return max(1, int(state.nthreads) // max(1, int(state.executing_count)))
+
+
+def gathered(client: Any, futures: list[Any]) -> list[Any]:
+    """Return the results of futures, as they come; but do not wait for ever without workers.
+
+    Raises
+    ------
+    NoWorkerError
+        If the cluster has no worker and gets none.
+    """
+    from distributed import wait
+
+    while True:
+        try:
+            wait(futures, timeout=_PATIENCE)
+        except TimeoutError:
+            if client.scheduler_info()["workers"]:
+                continue  # they are slow
+            raise NoWorkerError(
+                f"the Dask cluster has had no worker for {_PATIENCE} s: start some, then fit again"
+            ) from None
+        results: list[Any] = client.gather(futures)
+        return results
 
 
 @contextmanager

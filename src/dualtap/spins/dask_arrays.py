@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualtap.spins.builder import Seen, SpinsBuilder
-from dualtap.spins.cluster import ClusterSpins, told_if_lost
+from dualtap.spins.cluster import ClusterSpins, gathered, told_if_lost
 from dualtap.spins.packed import PackedSpins, joined
 from dualtap.spins.storage import Spins
 
@@ -38,6 +38,7 @@ def connected(address: str, n_workers: int | None = None) -> Iterator[Any]:
     except ImportError:
         raise ValueError("Dask needs: pip install 'dualtap[distributed]'") from None
     if address != "local":
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an error says it once
         try:
             client = Client(address)
         except (OSError, ValueError) as error:
@@ -153,7 +154,7 @@ def _packed_on(client: Any, X: Any, zero_is_missing: bool) -> ClusterSpins:
     packed = client.compute(parts)
     seen, missing = None, 0
     with told_if_lost(client):
-        facts = client.gather(client.map(_facts, packed, pure=False))
+        facts = gathered(client, client.map(_facts, packed, pure=False))
     for one, n_missing in facts:
         seen = one if seen is None else seen.also(one)
         missing += n_missing
