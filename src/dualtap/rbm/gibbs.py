@@ -47,7 +47,7 @@ class Chains(NamedTuple):
     @property
     def target(self) -> NDArray[np.float32]:
         """Spins of the chains of the model itself."""
-        return self.spins[: self.n_target]
+        return self.spins[: self.n_target, :]
 
 
 def random_chains(n_chains: int, n_spins: int, rng: np.random.Generator) -> Chains:

@@ -16,6 +16,7 @@ from dualtap.spins.packed import PackedSpins
 from dualtap.spins.storage import DenseSpins, Spins
 
 U64 = NDArray[np.uint64]
+_MIXER = np.uint64(0x94D049BB133111EB)
 
 
 def distinct(spins: Spins) -> Spins:
@@ -94,8 +95,7 @@ class _Hashes:
         words = _words(rows)
         result = np.full(len(words), self._start)
         for word in words.T:  # a word alone has a hash of its own: each step can be undone
-            result = (result ^ word) * self._factor
-            result ^= result >> np.uint64(32)
+            result = _mixed(result ^ word, self._factor)
         self._exact = words.shape[1] == 1
         return result
 
@@ -125,6 +125,17 @@ class _Hashes:
             weights = self._spins.weights
             np.add.at(total, which, 1.0 if weights is None else weights[numbers])
         return first, total
+
+
+def _mixed(x: U64, factor: np.uint64) -> U64:
+    """Return 64 bits each of which depends on all of x (as splitmix64 mixes them).
+
+    One product would carry no difference to lower bits: rows that differ in some bits of two words
+    would then have one hash whatever the factor.
+    """
+    for shift, by in ((30, factor), (27, _MIXER)):
+        x = (x ^ (x >> np.uint64(shift))) * by
+    return x ^ (x >> np.uint64(31))
 
 
 def _row_bytes(spins: Spins, samples: NDArray[np.int64]) -> NDArray[np.uint8]:
