@@ -346,7 +346,7 @@ def test_claims_never_compute_unasked(run, toy_only):
     code, out, err = run("reproduce", "claims", "--jobs", 1)
     assert code == 0
     assert "toy: 9 of 9 trials are missing, time unknown" in err
-    assert "judging what is there" in err
+    assert "judging the finished trials" in err
     assert "toy: there are no trials" in out
     assert run("reproduce", "toy", "--jobs", 1)[0] == 0
     _, out, err = run("reproduce", "claims", "--full", "--jobs", 1)

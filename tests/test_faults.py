@@ -136,7 +136,7 @@ def test_signals_end_the_command_in_good_order(run, tmp_path, monkeypatch, name,
     assert run("fit", "d.npy", *words) == (
         code,
         "",
-        "dualtap: interrupted after 0 updates; go on with --resume run.npz\n",
+        "dualtap: interrupted after 0 updates; continue with --resume run.npz\n",
     )
     assert dt.load(tmp_path / "run.npz").n_updates_ == 0
     assert not (tmp_path / "m.npz").exists()
