@@ -721,7 +721,7 @@ def test_save_refuses_other_suffixes_and_unfitted_models(tmp_path, model):
 def test_existing_files_are_kept_without_force(tmp_path, model):
     path = tmp_path / "model.npz"
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match="--force"):
+    with pytest.raises(FileExistsError, match="force=True"):
         dt.save(model, path)
     assert path.read_text() == "precious"
     dt.save(model, path, force=True)
