@@ -66,6 +66,9 @@ def reached(function: Callable[..., Any]) -> list[str]:
     """
     walk = _Walk()
     module = function.__module__
+    if not hasattr(sys.modules[module], "__file__"):  # typed into an interpreter
+        code = function.__code__
+        return [f"{function.__qualname__} = {code.co_code.hex()} {code.co_consts} {code.co_names}"]
     if "<locals>" in function.__qualname__:
         walk.visit_module(module)
     else:
