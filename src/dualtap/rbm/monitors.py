@@ -22,8 +22,8 @@ from dualtap.rbm.priors import FloatArray, GaussianPrior
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
 HELD_OUT_ENTRIES = 2**11
-"""Entries scored at a look if hidden units are not Gaussian; with it, looks take less than a tenth
-of the time of training (measured by ``python -m benchmarks rbm``)."""
+"""Entries scored at a look if hidden units are not Gaussian: looks then take a small share of the
+time. ``python -m benchmarks rbm`` measures that for Gaussian units only."""
 _WATCHED_ENTRIES = HELD_OUT_ENTRIES // 2
 _WINDOW = 0.1
 _FLAT = 0.04
