@@ -1,7 +1,9 @@
 """What tests share: reproducible examples, and the command as a user types it."""
 
+import signal
 import sys
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +17,30 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # machines differ in speed
 )
 settings.load_profile("reproducible")
+
+
+@pytest.fixture(scope="module")
+def one_kernel_thread():
+    """Threads meet after every update, which is slow on a busy machine and changes no bit."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+@pytest.fixture
+def in_foreground():
+    """Heed signals as on a terminal, in this process and in those that it starts.
+
+    Shells start background jobs with SIGINT ignored and nohup ignores SIGHUP; processes inherit
+    that, and the command leaves it so.
+    """
+    handlers = {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}
+    numbers = {getattr(signal, name): h for name, h in handlers.items() if hasattr(signal, name)}
+    before = {number: signal.signal(number, handler) for number, handler in numbers.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

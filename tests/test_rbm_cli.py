@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 
@@ -17,16 +16,8 @@ import dualtap as dt
 from dualtap.io import read_samples
 from dualtap.rbm import run as run_module
 
+pytestmark = pytest.mark.usefixtures("one_kernel_thread")
 RBM = ("--method", "rbm-paper", "--hidden", 6)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads meet after every update, which is slow on a busy machine and changes no bit."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 @pytest.fixture
@@ -274,6 +265,7 @@ cli.main()
 """
 
 
+@pytest.mark.usefixtures("in_foreground")
 def test_sigint_to_a_running_process(run):
     size = ("--spins", 300, "--patterns", 3, "--samples", 100, "--sweeps", 20)
     assert run("sample", *size, "-o", "data.npz", "-q")[0] == 0

@@ -2,7 +2,6 @@
 
 import math
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.likelihood import (
     LogPartition,
-    annealed_log_partition,
     log_likelihood,
     log_partition,
 )
@@ -24,27 +22,17 @@ from dualtap.rbm.monitors import (
     data_modes,
     is_emerging,
     is_flat,
-    mean_score,
     mode_errors,
     pseudo_likelihood,
     pseudo_likelihood_one_step,
-    sample_scores,
-    scores_at_a_look,
     singular_values,
     weights_error,
 )
 from dualtap.rbm.priors import PRIORS
+from dualtap.rbm.sample_scores import mean_score, sample_scores, scores_at_a_look
 
+pytestmark = pytest.mark.usefixtures("one_kernel_thread")
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Annealing makes thousands of tiny kernel calls, in which threads wait for each other."""
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(threads)
 
 
 def all_states(n):
@@ -452,7 +440,9 @@ def test_one_pattern_of_a_gaussian_unit_is_a_curie_weiss_model(beta):
 def test_annealing_is_within_its_error(prior, with_fields, seed):
     model = make(prior, n_spins=10, with_fields=with_fields, scale=0.4, seed=seed)
     exact = log_partition(model).value
-    got = annealed_log_partition(model, n_temperatures=200, n_chains=200, random_state=seed)
+    got = log_partition(
+        model, method="annealing", n_temperatures=200, n_chains=200, random_state=seed
+    )
     assert abs(got.value - exact) < 5 * got.error < 0.5
     assert got.method == "annealing"
 
@@ -462,14 +452,16 @@ def test_annealing_starts_at_the_independent_spins(prior):
     # One temperature is plain importance sampling: a wrong start is never forgotten.
     b = np.array([1.0, -1.0, 0.5, 0.8, -0.3, 1.2])
     model = RBM(make(prior, n_spins=6, scale=0.3).weights, b, PRIORS[prior])
-    got = annealed_log_partition(model, n_temperatures=1, n_chains=20_000, random_state=0)
+    got = log_partition(
+        model, method="annealing", n_temperatures=1, n_chains=20_000, random_state=0
+    )
     assert abs(got.value - log_partition(model).value) < 5 * got.error < 0.1
 
 
 def test_annealing_without_weights_is_exact():
     b = np.array([0.5, -2.0, 0.0])
     model = RBM(np.zeros((2, 3)), b, PRIORS["gaussian"])
-    got = annealed_log_partition(model, n_temperatures=1, n_chains=10, random_state=0)
+    got = log_partition(model, method="annealing", n_temperatures=1, n_chains=10, random_state=0)
     assert got.value == pytest.approx(np.log(2 * np.cosh(b)).sum(), abs=1e-12)
     assert got.error == pytest.approx(0, abs=1e-12)
 
@@ -478,7 +470,9 @@ def test_annealing_without_weights_is_exact():
 def test_annealing_error_falls_with_more_chains(prior):
     model = make(prior, n_spins=10, scale=0.4)
     few, many = (
-        annealed_log_partition(model, n_temperatures=50, n_chains=n, random_state=0).error
+        log_partition(
+            model, method="annealing", n_temperatures=50, n_chains=n, random_state=0
+        ).error
         for n in (100, 6400)
     )
     assert 4 < few / many < 16  # √64 = 8
@@ -487,7 +481,9 @@ def test_annealing_error_falls_with_more_chains(prior):
 def test_annealing_repeats_with_the_same_seed():
     model = make("gaussian", n_spins=10, scale=0.3)
     a, b, c = (
-        annealed_log_partition(model, n_temperatures=20, n_chains=50, random_state=seed).value
+        log_partition(
+            model, method="annealing", n_temperatures=20, n_chains=50, random_state=seed
+        ).value
         for seed in (0, 0, 1)
     )
     assert a == b != c
@@ -496,13 +492,15 @@ def test_annealing_repeats_with_the_same_seed():
 def test_annealing_in_one_jump_is_not_to_be_believed():
     model = RBM(one_pattern(100, math.sqrt(4 / 100)), np.zeros(100), PRIORS["gaussian"])
     with pytest.warns(ConvergenceWarning, match=r"rests on .* of 50 chains.*n_temperatures"):
-        annealed_log_partition(model, n_temperatures=1, n_chains=50, random_state=0)
+        log_partition(model, method="annealing", n_temperatures=1, n_chains=50, random_state=0)
 
 
 @pytest.mark.parametrize(("n_temperatures", "n_chains"), [(0, 10), (10, 1), (-1, 0)])
 def test_annealing_checks_its_arguments(n_temperatures, n_chains):
     with pytest.raises(ValueError, match=f"got {n_temperatures} and {n_chains}"):
-        annealed_log_partition(make("binary"), n_temperatures=n_temperatures, n_chains=n_chains)
+        log_partition(
+            make("binary"), method="annealing", n_temperatures=n_temperatures, n_chains=n_chains
+        )
 
 
 @both_priors

@@ -8,7 +8,7 @@ from scipy.stats import chisquare, kstest
 import dualtap as dt
 from dualtap._chains import seeded_generators
 from dualtap.rbm.gibbs import Chains, advance
-from dualtap.rbm.likelihood import annealed_log_partition, log_partition
+from dualtap.rbm.likelihood import log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood, pseudo_likelihood_one_step
 from dualtap.rbm.pcd import gradient
@@ -227,7 +227,7 @@ def test_chains_reach_the_boltzmann_law(name):
 @every_prior
 def test_annealing_agrees_with_the_sum(name):
     model = make(name, n_hidden=3, n_spins=8, scale=0.25)
-    got = annealed_log_partition(model, n_temperatures=40, n_chains=200, random_state=0)
+    got = log_partition(model, method="annealing", n_temperatures=40, n_chains=200, random_state=0)
     assert abs(got.value - log_partition(model).value) < 4.5 * got.error < 0.2
 
 

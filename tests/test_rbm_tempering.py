@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dualtap as dt
 from dualtap.rbm.gibbs import Chains, Ladder, advance, random_chains
-from dualtap.rbm.likelihood import annealed_log_partition, log_partition, tempered_log_partition
+from dualtap.rbm.likelihood import log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.tempering import (
@@ -163,10 +163,10 @@ def test_plain_chains_have_no_ladder_to_sweep():
 def test_both_estimates_of_log_z_are_within_their_errors(prior, base):
     model = make(prior, n_spins=10, scale=0.5, seed=1)
     exact = log_partition(model).value
-    annealed = annealed_log_partition(
-        model, n_temperatures=200, n_chains=200, base=base, random_state=0
+    annealed = log_partition(
+        model, method="annealing", n_temperatures=200, n_chains=200, base=base, random_state=0
     )
-    tempered = tempered_log_partition(model, n_sweeps=200, base=base, random_state=0)
+    tempered = log_partition(model, method="tempering", n_sweeps=200, base=base, random_state=0)
     for found in (annealed, tempered):
         assert abs(found.value - exact) < 4 * found.error < 0.4
     assert tempered.method == "tempering"
@@ -175,7 +175,10 @@ def test_both_estimates_of_log_z_are_within_their_errors(prior, base):
 def test_errors_of_log_z_cover_as_often_as_they_should():
     model = two_clusters()
     exact = log_partition(model).value
-    found = [tempered_log_partition(model, n_sweeps=200, random_state=seed) for seed in range(12)]
+    found = [
+        log_partition(model, method="tempering", n_sweeps=200, random_state=seed)
+        for seed in range(12)
+    ]
     z = np.array([(one.value - exact) / one.error for one in found])
     assert 0.5 < np.sqrt(np.mean(z**2)) < 1.7
     assert abs(z.mean()) < 1
@@ -183,7 +186,9 @@ def test_errors_of_log_z_cover_as_often_as_they_should():
 
 def test_log_z_without_weights_is_exact():
     b = np.array([0.5, -2.0, 0.0])
-    found = tempered_log_partition(RBM(np.zeros((2, 3)), b, PRIORS["gaussian"]), random_state=0)
+    found = log_partition(
+        RBM(np.zeros((2, 3)), b, PRIORS["gaussian"]), method="tempering", random_state=0
+    )
     assert found.value == pytest.approx(np.log(2 * np.cosh(b)).sum(), abs=1e-9)
     assert found.error == pytest.approx(0, abs=1e-9)
 
@@ -198,7 +203,7 @@ def test_the_method_can_be_chosen():
     with pytest.raises(ValueError, match="at most 20 spins"):
         log_partition(make("gaussian", n_spins=30), method="enumeration")
     with pytest.raises(ValueError, match="n_sweeps >= 1 and n_ladders >= 2, got 0 and 20"):
-        tempered_log_partition(model, n_sweeps=0)
+        log_partition(model, method="tempering", n_sweeps=0)
 
 
 def test_too_few_round_trips_are_said():
@@ -206,7 +211,7 @@ def test_too_few_round_trips_are_said():
     W = np.sqrt(2.0 / 400) * patterns
     model = RBM(W, np.zeros(400), PRIORS["gaussian"])
     with pytest.warns(ConvergenceWarning, match="raise n_sweeps above 3"):
-        tempered_log_partition(model, n_sweeps=3, n_ladders=3, random_state=0)
+        log_partition(model, method="tempering", n_sweeps=3, n_ladders=3, random_state=0)
 
 
 # --- the estimator -----------------------------------------------------------------------------

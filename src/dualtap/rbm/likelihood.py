@@ -56,17 +56,34 @@ def log_partition(
     model : RBM
     method : {"auto", "enumeration", "annealing", "tempering"}
         "auto" is the exact sum over the states of at most 20 visible units, or of at most 20 hidden
-        ones if they are ±1; otherwise :func:`annealed_log_partition`.
+        ones if they are ±1; otherwise annealing. See below for both estimates.
     base : array of shape (n_spins,), optional
         Fields of the independent spins that annealing and tempering start from; those of the model
         by default.
     random_state : int, RandomState, Generator or None
-    **options
-        Of :func:`annealed_log_partition` or :func:`tempered_log_partition`.
+    **options : int
+        Of annealing: ``n_temperatures``, the scales between 0 and 1 (3000), and ``n_chains`` (100).
+        Of tempering: ``n_sweeps``, the sweeps at the scales that were found to suit (1000), and
+        ``n_ladders`` (20).
 
     Returns
     -------
     LogPartition
+
+    Notes
+    -----
+    Both estimates start from independent spins with the fields ``base``, whose Z is known.
+
+    *Annealed importance sampling* (Neal 2001) scales the weights from 0 to W while the fields go
+    from ``base`` to b. Scales are spaced evenly in their square, which for Gaussian hidden units is
+    the inverse temperature. The error is that of the mean of the chains' weights; a warning says
+    when too few chains carry that mean for the error to be believed.
+
+    *Parallel tempering* (:mod:`dualtap.rbm.tempering`) finds ratios of Z between neighbouring rungs
+    from the states of both (Bennett, J. Comput. Phys. 22, 245, 1976). Ladders are independent: the
+    error is that of the mean over them, and includes how slowly their states change. A warning says
+    when too few states came from the independent spins for the ladders to have forgotten their
+    start.
 
     Examples
     --------
@@ -77,6 +94,16 @@ def log_partition(
     >>> value, error, method = log_partition(RBM(np.zeros((3, 10)), np.zeros(10), BinaryPrior()))
     >>> round(value, 4), error, method
     (6.9315, 0.0, 'enumeration')
+
+    >>> from dualtap.rbm.priors import GaussianPrior
+    >>> W = np.random.default_rng(0).normal(scale=0.2, size=(3, 12))
+    >>> model = RBM(W, np.zeros(12), GaussianPrior())
+    >>> exact = log_partition(model).value
+    >>> for method in ("annealing", "tempering"):
+    ...     estimate = log_partition(model, method=method, random_state=0)
+    ...     print(abs(estimate.value - exact) < 5 * estimate.error < 0.1)
+    True
+    True
     """
     if method not in ("auto", "enumeration", "annealing", "tempering"):
         raise ValueError(
@@ -93,8 +120,12 @@ def log_partition(
             f"enumeration needs at most {_MOST_ENUMERATED} spins, or as many ±1 hidden units: take "
             'method="annealing" or method="tempering"'
         )
-    estimate = tempered_log_partition if method == "tempering" else annealed_log_partition
-    return estimate(exact_model, base=base, random_state=random_state, **options)
+    by_tempering = method == "tempering"
+    estimate = _by_tempering if by_tempering else _by_annealing
+    start = exact_model.fields if base is None else base.astype(np.float64)
+    rise, error = estimate(exact_model, start, as_generator(random_state), **options)
+    log_Z = float(_log_2cosh(start).sum()) + rise
+    return LogPartition(log_Z, error, "tempering" if by_tempering else "annealing")
 
 
 def _enumerated(model: RBM) -> float | None:
@@ -112,54 +143,19 @@ def _enumerated(model: RBM) -> float | None:
     return None
 
 
-def annealed_log_partition(
+def _by_annealing(
     model: RBM,
-    *,
+    base: FloatArray,
+    rng: np.random.Generator,
     n_temperatures: int = 3000,
     n_chains: int = 100,
-    base: FloatArray | None = None,
-    random_state: RandomState = None,
-) -> LogPartition:
-    r"""Estimate log Z by annealed importance sampling (Neal 2001).
-
-    The weights are scaled from 0 to W and the fields go from ``base`` to b; at 0 the spins are
-    independent and Z is known. Scales are spaced evenly in their square, which for Gaussian hidden
-    units is the inverse temperature. The error is that of the mean of the chains' weights; a
-    warning says when too few chains carry that mean for the error to be believed.
-
-    Parameters
-    ----------
-    model : RBM
-    n_temperatures : int
-        Scales between 0 and 1.
-    n_chains : int
-    base : array of shape (n_spins,), optional
-        Fields of the independent spins at 0; b by default.
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    LogPartition
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.likelihood import annealed_log_partition, log_partition
-    >>> from dualtap.rbm.model import RBM
-    >>> from dualtap.rbm.priors import GaussianPrior
-    >>> W = np.random.default_rng(0).normal(scale=0.2, size=(3, 12))
-    >>> model = RBM(W, np.zeros(12), GaussianPrior())
-    >>> estimate = annealed_log_partition(model, random_state=0)
-    >>> abs(estimate.value - log_partition(model).value) < 5 * estimate.error < 0.1
-    True
-    """
+) -> tuple[float, float]:
+    """Return log Z less that of the independent spins, and its error."""
     if n_temperatures < 1 or n_chains < 2:
         raise ValueError(
             "annealing needs n_temperatures >= 1 and n_chains >= 2, "
             f"got {n_temperatures} and {n_chains}"
         )
-    rng = as_generator(random_state)
-    base = model.fields if base is None else base.astype(np.float64)
     spins = np.where(rng.random((n_chains, model.n_spins)) < (1 + np.tanh(base)) / 2, 1, -1)
     chains = Chains(spins.astype(np.float32), seeded_generators(n_chains, rng))
     scales = np.sqrt(np.linspace(0, 1, n_temperatures + 1))
@@ -182,58 +178,23 @@ def annealed_log_partition(
             f"log Z rests on {carried_by:.1f} of {n_chains} chains, so its error ({error:.2g}) is "
             f"understated: raise n_temperatures above {n_temperatures}",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return LogPartition(float(_log_2cosh(base).sum()) + total, error, "annealing")
+    return total, error
 
 
-def tempered_log_partition(
+def _by_tempering(
     model: RBM,
-    *,
+    base: FloatArray,
+    rng: np.random.Generator,
     n_sweeps: int = 1000,
     n_ladders: int = 20,
-    base: FloatArray | None = None,
-    random_state: RandomState = None,
-) -> LogPartition:
-    r"""Estimate log Z by parallel tempering (:mod:`dualtap.rbm.tempering`).
-
-    Ratios of Z between neighbouring rungs are found from the states of both (Bennett, J. Comput.
-    Phys. 22, 245, 1976). Ladders are independent: the error is that of the mean over them, and
-    includes how slowly their states change. A warning says when too few states came from the
-    independent spins for the ladders to have forgotten their start.
-
-    Parameters
-    ----------
-    model : RBM
-    n_sweeps : int
-        Sweeps at the scales that were found to suit.
-    n_ladders : int
-    base : array of shape (n_spins,), optional
-        Fields of the independent spins at the end of the ladder; b by default.
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    LogPartition
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.likelihood import log_partition, tempered_log_partition
-    >>> from dualtap.rbm.model import RBM
-    >>> from dualtap.rbm.priors import GaussianPrior
-    >>> W = np.random.default_rng(0).normal(scale=0.2, size=(3, 12))
-    >>> model = RBM(W, np.zeros(12), GaussianPrior())
-    >>> estimate = tempered_log_partition(model, random_state=0)
-    >>> abs(estimate.value - log_partition(model).value) < 5 * estimate.error < 0.1
-    True
-    """
+) -> tuple[float, float]:
+    """Return the same from ladders of replicas."""
     if n_sweeps < 1 or n_ladders < 2:
         raise ValueError(
             f"tempering needs n_sweeps >= 1 and n_ladders >= 2, got {n_sweeps} and {n_ladders}"
         )
-    rng = as_generator(random_state)
-    base = model.fields if base is None else base.astype(np.float64)
     spins = random_signs(np.tile(base, (n_ladders, 1)), rng)
     with one_blas_thread():
         chains = tuned_chains(model, spins, base, rng)
@@ -250,9 +211,9 @@ def tempered_log_partition(
             f"{n_ladders} ladders of {len(found.ladder.scales)} rungs, so the error of log Z "
             f"({error:.2g}) may be understated: raise n_sweeps above {n_sweeps}",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return LogPartition(float(_log_2cosh(base).sum()) + total, error, "tempering")
+    return total, error
 
 
 def _bennett(

@@ -1,7 +1,7 @@
 r"""What to watch while an RBM learns: pseudo-likelihood both ways, singular values, data modes.
 
-Every pseudo-likelihood here is a mean **per spin**: -log 2 for a coin, 0 for certainty. The
-paper's :math:`\mathcal S` sums over spins; it is N times these.
+Every pseudo-likelihood here is a mean **per spin**: -log 2 for a fair spin, 0 for a
+certain one. The paper's :math:`\mathcal S` sums over spins; it is N times these.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from dualtap.local_fields import log_sigmoid
 from dualtap.metrics import coupling_error
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import FloatArray, GaussianPrior
+from dualtap.rbm.sample_scores import HELD_OUT_ENTRIES, mean_score, scores_at_a_look
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
-HELD_OUT_ENTRIES = 2**11
-"""Entries scored at a look if hidden units are not Gaussian: looks then take a small share of the
-time. ``python -m benchmarks rbm`` measures that for Gaussian units only."""
 _WATCHED_ENTRIES = HELD_OUT_ENTRIES // 2
 _WINDOW = 0.1
 _FLAT = 0.04
@@ -107,91 +105,6 @@ def _mean_log_sigmoid(
     if count == 0:
         raise ValueError("X has no observed entry")
     return total / count
-
-
-def sample_scores(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
-    """Return Σ log P(s_i | rest) over the observed entries of each sample, and their number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM
-    >>> from dualtap.rbm.monitors import sample_scores
-    >>> from dualtap.rbm.priors import GaussianPrior
-    >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
-    >>> sample_scores(np.array([[1, -1, 0]]), model).round(4)
-    array([[-1.3863,  2.    ]])
-    """
-    observed = S != 0
-    terms = log_sigmoid(2 * model.aligned_fields(S))
-    total = terms.sum(axis=1, dtype=np.float64, where=observed)
-    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
-
-
-def scores_at_a_look(
-    S: NDArray[np.float32], model: RBM, n_entries: int = HELD_OUT_ENTRIES
-) -> NDArray[np.float64]:
-    """Return the scores of samples from some of their entries, the same ones at every look.
-
-    An entry costs a function per hidden unit, unless these are Gaussian: then all are taken. Every
-    sample has as many entries, drawn at random; those that are missing do not count.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.model import RBM
-    >>> from dualtap.rbm.monitors import scores_at_a_look
-    >>> from dualtap.rbm.priors import BinaryPrior
-    >>> model = RBM(np.zeros((1, 500)), np.zeros(500), BinaryPrior())
-    >>> scores_at_a_look(np.ones((64, 500), np.float32), model)[0].round(1)
-    array([-22.2,  32. ])
-    """
-    if isinstance(model.prior, GaussianPrior):
-        return sample_scores(S, model)
-    n_sites = max(1, n_entries // len(S))
-    if n_sites >= S.shape[1]:
-        n_sites = S.shape[1]
-        sites = np.tile(np.arange(n_sites), len(S))
-    else:
-        sites = np.random.default_rng(S.shape).integers(S.shape[1], size=len(S) * n_sites)
-    rows = np.repeat(np.arange(len(S)), n_sites)
-    terms = log_sigmoid(2 * model.aligned_fields_at(S, rows, sites)).reshape(len(S), -1)
-    observed = S[rows, sites].reshape(len(S), -1) != 0
-    total = terms.sum(axis=1, dtype=np.float64, where=observed)
-    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
-
-
-def mean_score(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Return the mean log pseudo-likelihood per entry of weighted samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.monitors import mean_score
-    >>> mean_score(np.array([[-1.0, 2.0], [-4.0, 2.0]]), np.array([1.0, 3.0]))
-    -1.625
-    """
-    total, n_entries = weights @ scores
-    return float(total / max(n_entries, 1))
-
-
-def error_of_difference(
-    scores: NDArray[np.float64], others: NDArray[np.float64], weights: NDArray[np.float64]
-) -> float:
-    """Return the standard error of the difference of two mean scores of the same samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.monitors import error_of_difference
-    >>> scores = np.array([[-1.0, 2.0], [-4.0, 2.0]])
-    >>> error_of_difference(scores, scores - [1.0, 0.0], np.ones(2))
-    0.0
-    """
-    difference = scores[:, 0] - others[:, 0]
-    mean = weights @ difference / max(weights.sum(), 1e-300)
-    spread = np.square(weights * (difference - mean)).sum()
-    return float(np.sqrt(spread) / max(weights @ scores[:, 1], 1))
 
 
 def singular_values(weights: FloatArray) -> NDArray[np.float64]:

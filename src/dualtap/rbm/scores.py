@@ -14,8 +14,8 @@ from dualtap._random import RandomState
 from dualtap._validation import validated_spins
 from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, Method, log_partition
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import sample_scores
 from dualtap.rbm.priors import FloatArray
+from dualtap.rbm.sample_scores import sample_scores
 from dualtap.spins import Spins
 from dualtap.spins.cluster import blocks_of
 
@@ -39,7 +39,7 @@ class HasScores(ABC):
         Returns
         -------
         float
-            -log 2 for a fair coin, 0 for certainty.
+            -log 2 for independent fair spins, 0 for certain ones.
         """
         check_is_fitted(self)
         total, n_observed = self._log_probabilities(validated_spins(self, X)).sum(axis=0)
@@ -83,9 +83,8 @@ class HasScores(ABC):
             "auto" is the exact sum for few units, else annealed importance sampling; parallel
             tempering is the other estimate, to compare it with.
         **options
-            ``n_temperatures`` and ``n_chains`` of
-            :func:`dualtap.rbm.likelihood.annealed_log_partition`, or ``n_sweeps`` and
-            ``n_ladders`` of :func:`dualtap.rbm.likelihood.tempered_log_partition`.
+            ``n_temperatures`` and ``n_chains`` of annealing, or ``n_sweeps`` and ``n_ladders`` of
+            tempering, as in :func:`dualtap.rbm.likelihood.log_partition`.
 
         Returns
         -------
