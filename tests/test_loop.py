@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from benchmarks import fits
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -140,6 +141,31 @@ def test_sparse_assemblies():
     supports = [set(np.flatnonzero(z)) for z in found.patterns_]
     for k in range(3):
         assert set(range(8 * k, 8 * k + 8)) in supports
+
+
+def test_a_weak_sparse_pattern_beside_strong_ones():
+    """Its direction is below the noise edge; students find it among the entries."""
+    rng = np.random.default_rng(1)
+    zeta = rng.choice([-1, 1], size=(6, 120)) * (rng.random((6, 120)) < 0.25)
+    X = HopfieldModel(zeta, strengths=np.linspace(1.2, 3, 6)).sample(6000, random_state=1)
+    found = fitted(X)
+    size = np.sqrt(np.outer((found.patterns_ != 0).sum(axis=1), (zeta != 0).sum(axis=1)))
+    cosine = np.abs(found.patterns_.astype(float) @ zeta.T) / size
+    assert found.n_patterns_ == 6
+    best = cosine.max(axis=0)
+    assert best[0] > 0.5  # 0.15 if there is none for it
+    assert (best[1:] > 0.9).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("sparse", 10128), ("uneven teacher", 10496), ("uneven teacher", 10914)]
+)
+def test_a_short_description_is_not_below_independent_spins(kind, seed):
+    """A pattern without fields may be shorter than a field per spin, and fit the samples worse."""
+    X = fits.draw(kind, seed)
+    up = ((X == 1).sum(axis=0) + 0.5) / (len(X) + 1)
+    independent = np.where(X == 1, np.log(up), np.log(1 - up)).mean()
+    assert fitted(X).score(X) >= independent - 1e-6
 
 
 # --- independent spins ---

@@ -1,5 +1,7 @@
 """Changes of a model: predictions to second order against refits, and what is chosen."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,7 +25,7 @@ from dualtap.recovery.moves import (
     with_patterns,
 )
 from dualtap.recovery.refit import Parameters, information, refit
-from dualtap.recovery.selection import chosen
+from dualtap.recovery.selection import chosen, described_costs, named_costs, no_costs
 from dualtap.spins import as_spins
 
 
@@ -291,8 +293,9 @@ def test_chosen_candidates_are_there_and_not_twice():
     flipped = model.patterns * np.where(rng.random((3, 40)) < 0.05, -1, 1)
     others = rng.choice([-1, 0, 1], size=(30, 40))
     pool = np.concatenate([others, -model.patterns, model.patterns, flipped, -flipped])
-    state, name = freed(judge, null(judge)), np.log(len(pool)) + 0.5 * np.log(5000)
-    new = chosen(judge, state, pool.astype(np.float32), name)
+    named = partial(named_costs, judge, np.log(len(pool)) + 0.5 * np.log(5000))
+    state = freed(judge, null(judge))
+    new = chosen(judge, state, pool.astype(np.float32), named)
     size = np.sqrt((new**2).sum(axis=1))
     cosine = np.abs(new @ new.T) / np.outer(size, size)
     assert (cosine[np.triu_indices(len(new), 1)] < 0.9).all()
@@ -300,24 +303,25 @@ def test_chosen_candidates_are_there_and_not_twice():
     assert (overlap.max(axis=0) > 0.85).all()
     assert len(new) <= 5
     one = with_patterns(judge, model.patterns.astype(np.float32), state)
-    assert len(chosen(judge, one, pool.astype(np.float32), name)) <= 1
+    assert len(chosen(judge, one, pool.astype(np.float32), named)) <= 1
 
 
 def test_nothing_is_chosen_of_noise():
     judge = independent(np.linspace(0.1, 0.9, 40), n_samples=2000)
     pool = np.random.default_rng(0).choice([-1, 0, 1], size=(100, 40)).astype(np.float32)
     state = freed(judge, null(judge))
-    assert len(chosen(judge, state, pool, name=np.log(100) + 2)) == 0
-    assert len(chosen(judge, state, pool[:0])) == 0
-    some = chosen(judge, state, pool)
-    assert 0 < len(some) <= 24
+    assert len(chosen(judge, state, pool, partial(named_costs, judge, np.log(100) + 2))) == 0
+    assert len(chosen(judge, state, pool, partial(described_costs, judge))) == 0
+    assert len(chosen(judge, state, pool[:0], no_costs)) == 0
+    assert 0 < len(chosen(judge, state, pool, no_costs)) <= 24
+    assert len(chosen(judge, state, pool, no_costs, most=3)) == 3
 
 
 def test_the_first_chosen_is_the_one_that_is_there():
     model, judge = general(strengths=(0.5,), n_samples=4000)
     pool = np.concatenate([model.patterns, np.random.default_rng(0).choice([-1, 1], size=(5, 40))])
     state = freed(judge, null(judge))
-    new = chosen(judge, state, pool.astype(np.float32), name=np.log(6) + 4)
+    new = chosen(judge, state, pool.astype(np.float32), partial(named_costs, judge, np.log(6) + 4))
     np.testing.assert_array_equal(np.abs(new @ model.patterns[0]), [(model.patterns != 0).sum()])
     after = stated(judge, fitted(judge, new))
     assert after.objective < state.objective

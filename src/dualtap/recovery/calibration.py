@@ -5,14 +5,14 @@ They were set in trials on a few seeds and splits, not by whole runs of those be
 them as ``calibration.NAME``. Numbers that only bound work or rounding are beside the code.
 """
 
+from dualtap.fitted.training import LARGEST_FIELD as LARGEST_FIELD
+
 JUDGED_ENTRIES = 2**20
 """Entries of the samples by which models are compared (``benchmarks recovery``: time)."""
 REFINED_ENTRIES = 2**25
 """Entries by which bits are set (``benchmarks general``: one strong pattern, M=20,000)."""
 CURVATURE_ENTRIES = 2**15
 """Entries, at least, from which second derivatives come (``benchmarks real``: time)."""
-LARGEST_FIELD = 10.0
-"""Standard deviation of the prior on the largest field of a pattern (``benchmarks real``)."""
 CHARGED = 1.1
 """A ±1 pattern costs this times what the best gains on noise (``benchmarks nulls``),"""
 CHARGED_IF_SEEN = 0.85
@@ -21,9 +21,12 @@ SAME = 0.9
 """Cosine of two patterns from which they are one (``benchmarks fits``)."""
 CONFIRMED = 4.0
 """Nats beyond the costs by which a half of the samples confirms patterns (``benchmarks nulls``)."""
-HALVED_TWICE = 2**17
-"""Entries of samples and of couplings up to which the mean of two halvings is taken
-(``benchmarks real``: digits, time)."""
+EVIDENT = 12.0
+"""Nats by which patterns must be shorter than independent spins (``benchmarks nulls``)."""
+HALVINGS = 3
+"""Halvings of which the mean model is taken (``benchmarks real``: digits),"""
+HALVED_OFTEN = 2**17
+"""if samples and couplings have no more entries than this (``benchmarks real``: time)."""
 LEAST_GAIN = 0.1
 """Nats by which a change must shorten the description (``benchmarks fits``: seeds)."""
 STUDENTS = 16
@@ -32,6 +35,8 @@ COMPARED = 96
 """Candidates of one half that the other compares jointly (``benchmarks real``),"""
 MOST_ADDED = 24
 """and added at once."""
+ADDED_AT_ONCE = 4
+"""Candidates added at once that are described (``benchmarks real``: objective, time)."""
 LINEAR = 0.2
 """Share of the variance up to which spins respond linearly (``benchmarks recovery``)."""
 FEWEST_EVENTS = 8

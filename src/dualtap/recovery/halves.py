@@ -9,6 +9,8 @@ What both halves propose independently of each other also tells how sure the ent
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -146,11 +148,11 @@ def _confirmed(halves: Halves, here: State, there: State, pool: F32) -> Found:
     They are charged what names them and, as far as they gain more where they were found than
     where they were not, that difference.
     """
-    name = float(np.log(len(pool) + 1))
-    new = chosen(halves.other, there, pool, name)
+    named = partial(named_costs, halves.other, float(np.log(len(pool) + 1)))
+    new = chosen(halves.other, there, pool, named)
     while len(new):
         fit = _with(halves.other, there, new)
-        costs = named_costs(halves.other, new, fit.g[-len(new) :], name)
+        costs = named(new, fit.g[-len(new) :])
         kept = _paying(halves.other, fit, costs)
         gain = fit.L - there.fit.L
         if kept.all() and gain > costs.sum() + calibration.CONFIRMED:
@@ -189,29 +191,29 @@ def candidates(judge: Judge, state: State, left: Residual, rng: np.random.Genera
     return Z[sizes_of(Z) > 1]
 
 
-def averaged(judge: Judge, n_common: int, one: State, other: State) -> State:
-    """Return the mean of two models that have the first patterns in common, fitted anew.
+def averaged(judge: Judge, n_common: int, states: Sequence[State]) -> State:
+    """Return the mean of models that have the first patterns in common, fitted anew.
 
-    L is concave in the couplings: it is at least the mean of both, for unseen samples as well. So
-    is the description, of which either model's is given with probability one half.
+    L is concave in the couplings: it is at least the mean of theirs, for unseen samples as well. So
+    is the description, if each of k models is given with probability 1/k.
 
     Parameters
     ----------
     judge : Judge
     n_common : int
-        Patterns that both have, as their first ones.
-    one, other : State
+        Patterns that all have, as their first ones.
+    states : sequence of State
     """
     number = 0.5 * np.log(judge.n_samples)  # is charged for a strength whatever was found
-    n = slice(n_common, None)
-    Z = np.concatenate([one.fit.Z, other.fit.Z[n]])
-    g = np.concatenate([one.fit.g, other.fit.g[n]]) / 2
-    g[:n_common] += other.fit.g[:n_common] / 2
-    costs = np.concatenate([one.found, other.found[n]])
-    costs[n] = (costs[n] - number) / 2
+    k, n, first = len(states), n_common, states[0]
+    common = np.mean([state.fit.g[:n] for state in states], axis=0)
+    Z = np.concatenate([first.fit.Z[:n], *(state.fit.Z[n:] for state in states)])
+    g = np.concatenate([common, *(state.fit.g[n:] / k for state in states)])
+    b = np.mean([state.fit.b for state in states], axis=0)
+    costs = [(state.found[n:] + number) / k - number for state in states]
     new = unlike(Z)
-    fit = refit(judge, Z[new], g[new], (one.fit.b + other.fit.b) / 2, Parameters())
-    return stated(judge, fit, costs[new])
+    fit = refit(judge, Z[new], g[new], b, Parameters())
+    return stated(judge, fit, np.concatenate([first.found[:n], *costs])[new])
 
 
 def with_found(judge: Judge, state: State, found: Found) -> State:

@@ -24,7 +24,8 @@ F64 = NDArray[np.float64]
 _CHUNK = 2**17
 """Entries looked at together: half a megabyte of floats, which stays in the cache."""
 _FEWEST_ROWS = 256
-_PRODUCTS = 2**26
+_PRODUCTS = 2**24
+_ROWS_PER_PATTERN = 8  # from fewer, a pattern of few samples seems to explain nothing
 
 
 class Statistics(NamedTuple):
@@ -295,7 +296,8 @@ class Judge:
 
         (P, N), Z2, blocks, sites = Z.shape, np.square(Z), self.blocks(), _Sites(Z, g, b)
         overlaps = self._overlaps_with(Z, blocks)
-        most = max(calibration.CURVATURE_ENTRIES, _PRODUCTS // max(P, 1) ** 2)
+        fewest = max(calibration.CURVATURE_ENTRIES, _ROWS_PER_PATTERN * P * N)
+        most = max(fewest, _PRODUCTS // max(P, 1) ** 2)
         every = max(1, self.rows.size // most)
         H, sums, along = np.zeros((P, P)), np.zeros((2, N)), np.zeros((2, P, N))
         n_samples = 0.0

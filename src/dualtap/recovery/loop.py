@@ -7,6 +7,7 @@ description length alone decides.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ from dualtap.recovery.moves import (
 )
 from dualtap.recovery.proposers.rotation import (
     Residual,
+    binary_sets,
     clustered,
     flat_set,
     has_flat,
@@ -50,12 +52,11 @@ from dualtap.recovery.proposers.rotation import (
     share_direction,
     sparse_set,
     straightened,
-    whole_sets,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS
-from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
+from dualtap.recovery.refinement import all_finer, finer, hopfield, refined, with_turned_bits
 from dualtap.recovery.refit import HOPFIELD, at, numbers_of
-from dualtap.recovery.selection import chosen
+from dualtap.recovery.selection import chosen, described_costs, no_costs
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.blocks import F32
@@ -125,11 +126,26 @@ def recover(
         # A number that is requested may describe the data worse than independent spins do.
         if n_patterns is None or simple.fit.L >= nothing.fit.L:
             state = search.better(state, simple, "tie", "fit")
-        if not len(state.fit.Z):
-            state = _with_means(search.judge, state)
+        if n_patterns is None and not search.is_evident(state, null(search.judge)):
+            state = null(search.judge)
+        if n_patterns is None or not len(state.fit.Z):
+            state = _no_less_likely(search.judge, state)
         m, Z = magnetizations(search.blocks, search.judge, state, rng, search.pools)
         state = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
+
+
+def _no_less_likely(judge: Judge, state: State) -> State:
+    """Return the model, with fields or without patterns if the means alone are likelier.
+
+    A description may be short because it has no fields, and fit the samples worse.
+    """
+    means = _with_means(judge, null(judge))
+    if not len(state.fit.Z):
+        return means
+    if state.fit.L < means.fit.L:
+        state = freed(judge, state)
+    return state if state.fit.L >= means.fit.L else means
 
 
 def _with_means(judge: Judge, state: State) -> State:
@@ -190,67 +206,64 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
             Z = sparse_set(row_basis(whole.vectors[:n]), search.rng)
             other = with_turned_bits(search, of_one_strength(search.judge, Z))
             state = search.better(state, enlarged(search.judge, other), "add", "sparse rotation")
+        explained = False  # sparse patterns may be there below the noise edge
     return state, explained
 
 
 def grown(search: Search, state: State, nothing: State) -> State:
     """Return the model with patterns for all directions that it leaves above the noise edge.
 
-    Where that is quick, independent spins are tried as a start, too.
+    Either a ±1 vector for each of them, or whatever shortens the description most, a few at a
+    time. Where that is quick, the latter starts at independent spins.
     """
-    starts = [state, nothing] if len(state.fit.Z) else [nothing]
-    if search.judge.n_spins > MOST_SPINS:  # directions of large data show the errors of few rows
-        starts = [finer(search, state)]
-    return min((_with_sets(search, start) for start in starts), key=_objective)
-
-
-def _with_sets(search: Search, state: State) -> State:
-    tied = state.fit.parameters == HOPFIELD
-    free = freed(search.judge, state)
-    together = of_sets(search, free, search.left(search.blocks, free), tied)
-    if together is free:
+    is_large = search.judge.n_spins > MOST_SPINS
+    if is_large:  # directions of large data show the errors of few rows
+        state = finer(search, state)
+    starts = [state, nothing] if len(state.fit.Z) and not is_large else [state]
+    best = min((with_binary_set(search, start) for start in starts), key=_objective)
+    if not is_large or not len(best.fit.Z) or search.left(search.blocks, best).n_signal:
+        start = freed(search.judge, best if is_large else nothing)
+        best = min(best, completed(search, start), key=_objective)
+    if not len(best.fit.Z):
         return state
-    together = with_flat(search, together, search.left(search.blocks, together))
-    return min(state, together, key=_objective)
+    if search.fine is not search.judge:  # what few rows show may be their own
+        state, best = all_finer(search, [state, best])
+        best = completed(search, freed(search.judge, best))
+    best = with_flat(search, best, search.left(search.blocks, best))
+    return min(state, best, key=_objective)
 
 
 def confirmed(search: Search, state: State, nothing: State) -> State:
     """Add patterns that one half of the samples shows and the other confirms, until none is.
 
-    If there are none, independent spins are where to start, and the shorter description is
-    returned.
+    Of small data, the mean of the models that several halvings lead to is returned, if shorter.
     """
-    if search.judge.n_samples < _FEWEST_HALVED or search.judge.n_spins > MOST_SPINS:
+    judge, rng = search.judge, np.random.default_rng(0)
+    if judge.n_samples < _FEWEST_HALVED or judge.n_spins > MOST_SPINS:
         return state
-    other = _grown_by_halves(search, state, nothing)
-    if other is state and len(state.fit.Z):
-        other = min(state, _grown_by_halves(search, nothing, nothing), key=_objective)
-    return other
-
-
-def _grown_by_halves(search: Search, state: State, nothing: State) -> State:
-    """Return the model with what halves confirm; of small data, the mean of two halvings."""
-    rng, judge = np.random.default_rng(0), search.judge
-    halves, pools = halves_of(judge, rng, search.spins.reads), Pools()
-    one = _grown_by(halves, search, state, pools)
-    if one is state:
-        return state
-    if len(state.fit.Z):  # are in no pool yet
-        propose(halves, nothing, pools, search.rng)
-    search.pools = pools
-    if judge.n_spins * max(judge.rows.shape) > calibration.HALVED_TWICE:
-        return one
-    other = _grown_by(halves_of(judge, rng, search.spins.reads), search, state, Pools())
-    if other is state:
-        return one
-    mean = averaged(judge, len(state.fit.Z), one, other)
-    either = one._replace(objective=(one.objective + other.objective) / 2)
-    if search.better(either, mean, "average", "two halvings") is mean:
+    is_small = judge.n_spins * max(judge.rows.shape) <= calibration.HALVED_OFTEN
+    models: list[State] = []
+    for _ in range(calibration.HALVINGS if is_small else 1):
+        halves, pools = halves_of(judge, rng, search.spins.reads), Pools()
+        model = _confirmed_by(halves, search, state, pools)
+        if not models:
+            if model is state:
+                return state
+            search.pools = pools
+            if len(state.fit.Z):  # are in no pool yet
+                propose(halves, nothing, pools, search.rng)
+        models += [] if model is state else [model]
+    if len(models) == 1:
+        return models[0]
+    mean = averaged(judge, len(state.fit.Z), models)
+    length = float(np.mean([model.objective for model in models]))
+    any_of_them = models[0]._replace(objective=length)
+    if search.better(any_of_them, mean, "average", f"{len(models)} halvings") is mean:
         return mean
-    return min(one, other, key=_objective)
+    return min(models, key=_objective)
 
 
-def _grown_by(halves: Halves, search: Search, state: State, pools: Pools) -> State:
+def _confirmed_by(halves: Halves, search: Search, state: State, pools: Pools) -> State:
     """Return the model with what one half of the samples shows and the other confirms."""
     while True:
         start = freed(search.judge, state)
@@ -263,20 +276,35 @@ def _grown_by(halves: Halves, search: Search, state: State, pools: Pools) -> Sta
         state = other
 
 
-def of_sets(search: Search, state: State, left: Residual, tied: bool) -> State:
-    """Return the model with a pattern for every direction above the noise edge, if that pays.
-
-    Of ±1 vectors and of sparse ones, the set of shortest description is taken.
-    """
-    best = state
-    for Z in whole_sets(left, search.rng):
-        Z = np.concatenate([state.fit.Z, Z])
-        other = with_turned_bits(search, with_patterns(search.judge, Z, state))
-        other = with_turned_bits(search, halved(search.judge, other))
+def with_binary_set(search: Search, state: State) -> State:
+    """Return the model with a ±1 vector for every direction above the noise edge, if shorter."""
+    tied = state.fit.parameters == HOPFIELD
+    best = free = freed(search.judge, state)
+    for Z in binary_sets(search.left(search.blocks, free), search.rng):
+        Z = np.concatenate([free.fit.Z, Z])
+        other = with_turned_bits(search, with_patterns(search.judge, Z, free))
         best = search.better(best, other, "add", "rotation of residuals")
         if tied and (Z != 0).all():
             best = search.better(best, hopfield(search, Z), "add", "rotation of residuals, tied")
-    return best
+    return state if best is free else best
+
+
+def completed(search: Search, state: State) -> State:
+    """Return the model with candidates of all proposers added, a few at a time, while shorter."""
+    most = calibration.ADDED_AT_ONCE
+    while most:
+        pool = candidates(search.judge, state, search.left(search.blocks, state), search.rng)
+        new = chosen(search.judge, state, pool, partial(described_costs, search.judge), most)
+        if not len(new):
+            return state
+        other = with_patterns(search.judge, np.concatenate([state.fit.Z, new]), state)
+        other = with_turned_bits(search, other)
+        apart = halved(search.judge, other)
+        other = other if apart is other else with_turned_bits(search, apart)
+        better = search.better(state, other, "add", "candidates")
+        most = most if better is other else min(most, len(new)) // 4
+        state = better
+    return state
 
 
 def with_flat(search: Search, state: State, left: Residual) -> State:
@@ -308,7 +336,7 @@ def forced(search: Search, state: State, n_patterns: int) -> State:
         start = freed(judge, state)
         left = search.left(search.blocks, start, missing)
         pool = candidates(judge, start, left.with_at_least(missing), search.rng)
-        new = chosen(judge, start, pool)[: 1 if missing < _FEW_FORCED else missing]
+        new = chosen(judge, start, pool, no_costs)[: 1 if missing < _FEW_FORCED else missing]
         if not len(new):
             break
         Z = np.concatenate([state.fit.Z, new])
@@ -341,7 +369,8 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
     other = stated(search.judge, own, state.found)
     if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
         return state
-    return other
+    means = search.judge.log_likelihood(Z[:0], fit.g[:0], search.judge.null_fields())
+    return state if means > other.fit.L else other
 
 
 def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) -> Recovery:

@@ -74,9 +74,18 @@ def refined(search: Search, state: State) -> State:
 
 def finer(search: Search, state: State) -> State:
     """Judge by all samples from now on; return the model fitted to them."""
+    return all_finer(search, [state])[0]
+
+
+def all_finer(search: Search, states: list[State]) -> list[State]:
+    """Judge by all samples from now on; return the models fitted to them."""
     if search.fine is search.judge:
-        return state
+        return states
     search.fine.n_seen = search.judge.n_seen
-    search.judge, fit = search.fine, state.fit
-    fit = refit(search.judge, fit.Z, fit.g, fit.b, fit.parameters)
-    return stated(search.judge, fit, state.found)
+    search.judge = search.fine
+    judge, result = search.judge, []
+    for state in states:
+        fit = state.fit
+        fit = refit(judge, fit.Z, fit.g, fit.b, fit.parameters)
+        result.append(stated(judge, fit, state.found))
+    return result

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualtap.fitted.training import prior_precision
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Curvature, Judge, Statistics
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
-_STEPS = 25
+_STEPS = 60
 _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far
 _SHORTER = 10.0  # times that a step is shorter after one too far
 _SETTLED = 2e-2  # nats for each strength
@@ -180,9 +181,7 @@ def _independent(judge: Judge, parameters: Parameters) -> Fit:
 
 def strength_precision(Z: F32) -> F64:
     """Return the inverse prior variance of the strengths."""
-    share = np.count_nonzero(Z, axis=1) / Z.shape[1]
-    result: F64 = np.square(share / calibration.LARGEST_FIELD)
-    return result
+    return prior_precision(Z, calibration.LARGEST_FIELD)
 
 
 def _spread(b: F64, s: Statistics) -> float:
@@ -288,7 +287,7 @@ def times_counted(Z: F32, g: F64, judge: Judge) -> F64:
     free = 1 - np.square(judge.mean)
     strength = g * (np.square(Z) @ free) / judge.n_spins
     ell = np.where(strength < _CONDENSED, strength / (1 - np.minimum(strength, _CONDENSED)), 1e9)
-    ell = np.where(np.abs(ell) < _WEAK, _WEAK, ell)
+    ell = np.maximum(np.where(np.abs(ell) < _WEAK, _WEAK, ell), -_CONDENSED)
     ratio = np.square(ell) / ((1 + ell) * (ell - np.log1p(ell)))
     result: F64 = np.maximum(ratio, 1.0)
     return result

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Features, Judge
 from dualtap.recovery.moves import State, unlike
-from dualtap.recovery.objective import sizes_of
+from dualtap.recovery.objective import pattern_costs, sizes_of
 from dualtap.recovery.refit import strength_precision, times_counted
 from dualtap.spins.blocks import F32
 
 _ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
 
 
-def chosen(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
+Costs = Callable[[F32, F64], F64]
+"""What patterns of given strengths cost, in nats."""
+
+
+def chosen(judge: Judge, state: State, pool: F32, costs: Costs, most: int | None = None) -> F32:
     """Return the vectors of a pool that pay beside those before them, to second order.
 
     The slope along each and the curvature between all, with strengths and fields of the model
@@ -28,18 +34,20 @@ def chosen(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
         The model that they are added to.
     pool : array of shape (n_candidates, n_spins)
         -1, 0 or +1.
-    name : float
-        Nats that name a candidate, and its strength; 0 takes whatever gains.
+    costs : callable
+        Of vectors and their strengths.
+    most : int, optional
+        Vectors to take at most.
     """
-    pool = promising(judge, state, pool, name)
+    pool = promising(judge, state, pool)
     if not len(pool):
         return pool
     slope, H = _joint_form(judge, state, pool)
     taken: list[int] = []
     least = _ROUNDING * np.maximum(np.diag(H), 1e-300)
-    while len(taken) < calibration.MOST_ADDED:
+    while len(taken) < (most or calibration.MOST_ADDED):
         own = np.maximum(np.diag(H), least)
-        net = np.square(slope) / (2 * own) - named_costs(judge, pool, slope / own, name)
+        net = np.square(slope) / (2 * own) - costs(pool, slope / own)
         net[taken] = -np.inf
         best = int(np.argmax(net))
         if net[best] <= 0:
@@ -50,7 +58,23 @@ def chosen(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
     return pool[taken]
 
 
-def named_costs(judge: Judge, Z: F32, g: F64, name: float) -> F64:
+def no_costs(Z: F32, g: F64) -> F64:
+    """Return that patterns cost nothing."""
+    return np.zeros(len(Z))
+
+
+def described_costs(judge: Judge, Z: F32, g: F64) -> F64:
+    """Return what patterns cost that are described entry by entry, with their strengths.
+
+    Entries were chosen to suit the rows that are judged, which are counted ``judge.weight`` times:
+    so is the cost.
+    """
+    costs = pattern_costs(sizes_of(Z), times_counted(Z, g, judge), judge, g > 0)
+    result: F64 = judge.weight * (costs + 0.5 * np.log(judge.n_samples))
+    return result
+
+
+def named_costs(judge: Judge, name: float, Z: F32, g: F64) -> F64:
     """Return what patterns cost that so many nats name, counted as often as their evidence."""
     n = np.maximum(sizes_of(Z), 2)
     # Of n spins that determine each other n - 1 are explained, and all n are counted.
@@ -58,7 +82,7 @@ def named_costs(judge: Judge, Z: F32, g: F64, name: float) -> F64:
     return result
 
 
-def promising(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
+def promising(judge: Judge, state: State, pool: F32) -> F32:
     """Return the vectors that gain most alone, no two of them alike."""
     slope, curvature = np.zeros(len(pool)), np.zeros(len(pool))
     mixed = np.zeros(pool.shape)
@@ -74,7 +98,6 @@ def promising(judge: Judge, state: State, pool: F32, name: float = 0.0) -> F32:
         curvature -= (np.square(mixed) / variance).sum(axis=1)
     curvature += _ROUNDING * alone + strength_precision(pool) / judge.weight
     gain = judge.weight * np.square(slope) / (2 * curvature)
-    gain -= named_costs(judge, pool, slope / curvature, name)
     order = np.argsort(-gain, kind="stable")
     order = order[gain[order] > 0][: 8 * calibration.COMPARED]
     return _unlike(pool[order], fit.Z)[: calibration.COMPARED]

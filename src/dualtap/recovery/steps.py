@@ -88,6 +88,13 @@ class Search:
         """Say whether a model leaves nothing but noise of the samples."""
         return leaves_noise(self.some, state.fit, self.whole)
 
+    def is_evident(self, state: State, nothing: State) -> bool:
+        """Say whether patterns describe the data so much shorter that they are no accident.
+
+        Among all that is tried, something is shorter by a few nats even if spins are independent.
+        """
+        return nothing.objective - state.objective > calibration.EVIDENT
+
     def better(self, state: State, other: State, move: str, source: str) -> State:
         """Return the state with the shorter description, and note the step."""
         gain = state.objective - other.objective

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from dualtap.spins.blocks import F32, Blocks, weighted
 
 LEVEL = 1.0
-"""Tracy–Widom deviate above which data are not noise: coins exceed it in 3 to 4 % of data sets."""
+"""Tracy–Widom deviate above which data are not noise; the false-positive rate on independent random
+spins is 3 to 4 %."""
 NEXT_LEVEL = 2.0
 """The same for every direction after the first: 1 %, for there are many of them."""
 

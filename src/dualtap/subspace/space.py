@@ -25,9 +25,9 @@ def pattern_space(
     """Return the factor model that leaves nothing but noise, or the one of given rank.
 
     A gap in the spectrum that ends at the noise settles the rank. Otherwise the model grows by
-    as many vectors as stand out of its residual, scaled to unit variance, until none does: the
-    law of noise holds for such residuals in every phase, while for the samples themselves it
-    holds only where fields are weak.
+    as many directions as its residuals, scaled to unit variance, have above the noise edge, until
+    there are none: the law of noise holds for such residuals in every phase, while for the samples
+    themselves it holds only where fields are weak.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def pattern_space(
 
 
 def likely_ranks(whole: Spectrum, n_samples: float, n_spins: int) -> tuple[list[int], bool]:
-    """Return ranks that the spectrum suggests, the smallest first, and if one of them is sure.
+    """Return ranks that the spectrum suggests, the smallest first, and if one of them is certain.
 
     Where the spectrum falls most. If that is to zero, at the rank of the data, or not to noise:
     also where it falls most before, and where it does with none left above the edge. Spins vary no
-    more than coins do, so what lies above the edge of coins is never noise.
+    more than independent fair spins, so what lies above the edge of these is never noise.
     """
     k, settled = whole.likely_rank(n_samples, n_spins)
     values = whole.values[: whole.n_signal + 1]

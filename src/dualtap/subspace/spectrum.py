@@ -1,4 +1,4 @@
-"""How many directions of the data stand out of noise, and which."""
+"""How many directions of the data lie above the noise edge, and which."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def spectrum(
     variance: F32 | None = None,
     n_removed: int = 0,
 ) -> Spectrum:
-    """Return the singular directions of the samples that stand out of noise.
+    """Return the singular directions of the samples that lie above the noise edge.
 
     Samples and sites with more missing entries count less, so that all have the same noise.
 
@@ -139,7 +139,7 @@ def _of_gram(
 
 
 def n_signals(S: Blocks, n_removed: int, most: int, rng: np.random.Generator) -> int:
-    """Count the directions that stand out of noise, up to so many.
+    """Count the directions above the noise edge, at most ``most``.
 
     Parameters
     ----------

@@ -165,11 +165,6 @@ class Residual(NamedTuple):
         most = max(len(self.variance) // calibration.DIMENSIONS, 1)
         return max(min(self.spectrum.n_signal, most), min(self.least, len(self.spectrum.vectors)))
 
-    @property
-    def n_above(self) -> int:
-        """Directions above the edge of noise of unit variance."""
-        return self.spectrum.n_above
-
     def with_at_least(self, n: int) -> Residual:
         """Return the same with so many directions taken for signals."""
         return self._replace(least=n)
@@ -316,25 +311,26 @@ def flat_set(left: Residual, rng: np.random.Generator) -> F32:
     return polish(binary(unmixed(u, int(rng.integers(2**31)))), u)
 
 
-def whole_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
-    """Yield patterns for all directions above the noise edge together: ±1, then sparse ones."""
-    k, D = left.n_signal, left.variance
-    if not k:
-        return
-    V = left.spectrum.vectors[:k]
-    for m in rotated(left.blocks, D, V, rng, 2):
-        yield binary(m)
-    for n in {k, min(k, left.n_above)} - {0}:
-        yield sparse_set(row_basis(V[:n] / np.sqrt(D)), rng)
+def binary_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
+    """Yield ±1 vectors for all directions above the noise edge together."""
+    if left.n_signal:
+        V = left.spectrum.vectors[: left.n_signal]
+        for m in rotated(left.blocks, left.variance, V, rng, 2):
+            yield binary(m)
+
+
+def _leading(left: Residual) -> Iterator[F32]:
+    """Yield bases of the spaces of the strongest 1, 2, 4 ... and all directions above the edge."""
+    k = left.n_signal
+    for n in sorted({min(2**j, k) for j in range(k.bit_length() + 1)}) if k else ():
+        yield row_basis(left.spectrum.vectors[:n] / np.sqrt(left.variance))
 
 
 def rotations(left: Residual, rng: np.random.Generator) -> F32:
     """Return ±1 and sparse vectors near the directions that a model leaves above the noise."""
-    k, D = left.n_signal, left.variance
-    pool = [np.empty((0, len(D)), np.float32)]
-    for n in sorted({min(2**j, k) for j in range(1, k.bit_length() + 1)}) if k else ():
-        pool.append(sparse(row_basis(left.spectrum.vectors[:n] / np.sqrt(D)), rng))
-    if k:
-        u = row_basis(left.spectrum.vectors[:k] / np.sqrt(D))
+    spaces = list(_leading(left))
+    pool = [np.empty((0, len(left.variance)), np.float32)]
+    pool += [sparse(u, rng) for u in spaces]
+    for u in spaces[-1:]:
         pool.append(polish(binary(unmixed(u, int(rng.integers(2**31)))), u))
     return np.concatenate(pool)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Judge
@@ -68,7 +69,10 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
     """Return every vector that students pass through."""
     from dualtap._kernels.atoms import best_supports
 
-    Y, sign = _starts(couplings)
+    pairs, of_pairs = _pairs(couplings)
+    Y, sign = _directions(couplings, judge.n_samples)
+    Y = np.concatenate([Y, of_pairs[:, None] * (pairs @ couplings.G)])
+    sign = np.concatenate([sign, of_pairs])
     one = np.ones(judge.n_spins)
     parts = []
     for counted in (1.0, 2.0):
@@ -86,23 +90,24 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
             if not len(moving):
                 break
             y = sign[moving][:, None] * (Z[moving] @ couplings.G)
-    pool = np.concatenate([*parts, _pairs(couplings)[0]]).astype(np.float32)
+    pool = np.concatenate([*parts, pairs]).astype(np.float32)
     pool = pool[sizes_of(pool) > 1]
     first = np.argmax(pool != 0, axis=1)
     pool *= pool[np.arange(len(pool)), first][:, None]
     return np.unique(pool, axis=0)
 
 
-def _starts(couplings: ResidualCouplings) -> tuple[F64, F64]:
+def _directions(couplings: ResidualCouplings, n_samples: float) -> tuple[F64, F64]:
     """Return orders of entries to start from, and the signs of the strengths."""
-    G, scale = couplings.G, np.sqrt(couplings.w)
-    U = np.linalg.eigh(G / np.outer(scale, scale))[1].T * scale
-    k = _n_students(len(U))
-    Z, sign = _pairs(couplings)
+    scale = np.sqrt(couplings.w)
+    k, N = _n_students(len(scale)), len(scale)
+    G = couplings.G / np.outer(scale, scale)
+    up, down = (eigh(x, subset_by_index=[N - k, N - 1])[1].T * scale for x in (G, -G))
+    if n_samples <= N:  # there are always sums of spins that are equal in all of few samples
+        return np.concatenate([up, down]), np.repeat([1.0, -1.0], k)
     # Directions in which spins hardly vary are where repulsive patterns are.
-    flat = np.linalg.eigh(couplings.C + 1e-6 * np.eye(len(U)))[1].T[:k]
-    Y = np.concatenate([U[-k:], U[:k], flat, sign[:, None] * (Z @ G)])
-    return Y, np.concatenate([np.ones(k), -np.ones(2 * k), sign])
+    flat = eigh(couplings.C + 1e-6 * np.eye(N), subset_by_index=[0, k - 1])[1].T
+    return np.concatenate([up, down, flat]), np.repeat([1.0, -1.0, -1.0], k)
 
 
 def _n_students(n_spins: int) -> int:
@@ -113,7 +118,10 @@ def _n_students(n_spins: int) -> int:
 def _pairs(couplings: ResidualCouplings) -> tuple[F64, F64]:
     """Return the pairs of spins that gain most, as attractive and as repulsive patterns."""
     i, j = np.triu_indices(len(couplings.G), 1)
-    top = np.argsort(-couplings.pairs[i, j], kind="stable")[: 2 * _n_students(len(couplings.G))]
+    gain, n = couplings.pairs[i, j], 2 * _n_students(len(couplings.G))
+    least = np.partition(gain, -n)[-n] if n < len(gain) else -np.inf
+    top = np.flatnonzero(gain >= least)
+    top = top[np.argsort(-gain[top], kind="stable")][:n]
     i, j, rows = i[top], j[top], np.arange(len(top))
     Z = np.zeros((len(top), len(couplings.G)))
     Z[rows, i] = 1
