@@ -12,9 +12,10 @@ import dualtap as dt
 from dualtap import edges as edges_module
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.edges import low_rank_rows, pattern_intervals, strongest_pairs
-from dualtap.fitted.training import strength_covariance
+from dualtap.fitted.training import prior_precision, strength_covariance
 from dualtap.rbm.effective import even_series, two_body_factors
 from dualtap.rbm.priors import PRIORS
+from dualtap.recovery.refit import strength_precision
 
 STATES = np.array(list(itertools.product([-1, 1], repeat=6)))
 NAMES = [f"gene {k}" for k in range(40)]
@@ -264,6 +265,58 @@ def test_errors_of_strengths_fall_with_samples_and_need_not_all_of_them():
     np.testing.assert_allclose(some, whole, atol=0.3 * whole.max())
     few = strength_covariance(X[:1000], 1000, *parts, tied=False)
     np.testing.assert_allclose(few[0, 0] / whole[0, 0], 4, rtol=0.3)
+
+
+def test_a_strength_that_samples_do_not_determine_is_as_uncertain_as_its_prior():
+    """Its curvature vanishes, and once that passed for certainty: a covariance of zero."""
+    rng = np.random.default_rng(3)
+    n, n_samples = 40, 500
+    zeta = rng.choice(np.array([-1, 1], dtype=np.int8), size=(2, n))
+    zeta[0, n // 2 :] = zeta[1, : n // 2] = 0  # patterns of different spins
+    X = rng.choice(np.array([-1, 1], dtype=np.int8), size=(n_samples, n))
+    X[:, n // 2 :] = zeta[1, n // 2 :]  # spins of the second never change: fields explain them
+    b, g = np.repeat([0.0, 6.0], n // 2) * zeta[1], np.array([0.2, 0.5])
+    C = strength_covariance(X, n_samples, zeta, g, b, X.mean(axis=0), tied=False)
+    prior = 1 / prior_precision(zeta)
+    assert np.diag(C)[0] < 0.05 * prior[0]
+    assert np.diag(C)[1] == pytest.approx(prior[1], rel=0.05)
+    i, j = np.array([0, n // 2]), np.array([1, n // 2 + 1])
+    low, high = pattern_intervals(i, j, zeta, zeta.astype(float), g, C)
+    width = (high - low) * n / 2
+    assert width[1] == pytest.approx(1.96 * np.sqrt(prior[1]), rel=0.05)
+    assert width[0] < 0.2 * width[1]
+
+
+def test_certain_spins_leave_strengths_uncertain():
+    """All samples are one pattern: any large strength would do, up to the prior."""
+    zeta = np.ones((1, 30), dtype=np.int8)
+    X = np.repeat(zeta, 200, axis=0)
+    for g in (3.0, 8.0, 30.0, 1e4):  # from a curvature above that of the prior to none
+        C = strength_covariance(X, 200, zeta, np.array([g]), None, np.zeros(30), tied=False)
+        prior = 1 / prior_precision(zeta)[0]
+        assert 0 < C[0, 0] <= prior * (1 + 1e-12)
+    assert C[0, 0] == pytest.approx(prior)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_no_covariance_exceeds_that_of_the_prior(tied):
+    """Not even where the model is wrong and its spins are certain of it."""
+    rng = np.random.default_rng(4)
+    zeta = rng.choice(np.array([-1, 0, 1], dtype=np.int8), size=(3, 20))
+    X = rng.choice(np.array([-1, 0, 1], dtype=np.int8), size=(50, 20))
+    g = np.full(3, 40.0) if tied else np.array([40.0, -60.0, 5.0])
+    C = strength_covariance(X, 50, zeta, g, None, np.zeros(20), tied=tied)
+    prior = 1 / prior_precision(zeta)
+    prior = np.full(3, 1 / prior_precision(zeta).mean()) if tied else prior
+    assert (np.diag(C) > 0).all()
+    assert (np.diag(C) <= prior * (1 + 1e-9)).all()
+
+
+def test_the_prior_is_that_of_the_fit():
+    rng = np.random.default_rng(5)
+    zeta = rng.choice(np.array([-1, 0, 1], dtype=np.int8), size=(3, 20))
+    expected = strength_precision(zeta.astype(np.float32))
+    np.testing.assert_array_equal(prior_precision(zeta), expected)
 
 
 def test_a_given_temperature_has_no_error(fitted):

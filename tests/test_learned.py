@@ -62,7 +62,8 @@ def test_overlaps_are_means_over_what_is_observed_of_the_support(patterns, packe
     assert isinstance(spins, PackedSpins) == packed
     np.testing.assert_allclose(model.transform(spins), expected, atol=1e-7)
     found = model.assign(spins)
-    best = np.abs(np.nan_to_num(expected, nan=-1)).argmax(axis=1)
+    n_common = np.isfinite(X).astype(int) @ (np.array(patterns) != 0).T
+    best = np.abs(np.nan_to_num(expected) * np.sqrt(n_common)).argmax(axis=1)
     np.testing.assert_array_equal(found.label, np.where(np.isnan(expected[:, 0]), -1, best))
     np.testing.assert_allclose(found.overlap, np.abs(expected)[np.arange(5), best], atol=1e-7)
     assert found.label[-1] == -1
@@ -72,6 +73,11 @@ def test_overlaps_are_means_over_what_is_observed_of_the_support(patterns, packe
 def test_ties_go_to_the_first_pattern():
     model = made([[1, 1, 0, 0], [0, 0, 1, 1]], [1, 1])
     assert model.predict([[1, 1, 1, 1], [-1, -1, 1, 1], [1, -1, 1, 1]]).tolist() == [0, 0, 1]
+
+
+def test_a_pattern_of_few_spins_is_not_nearest_to_everything():
+    model = made([[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]], [1, 1])
+    assert model.predict([[1, 1, 1, 1, 1, -1], [1, 1, 1, -1, -1, -1]]).tolist() == [1, 0]
 
 
 def test_a_sample_without_an_observed_entry_has_no_score():
@@ -145,8 +151,8 @@ def test_what_is_shown_of_zeros_strengths_and_empty_samples(capsys, tmp_path):
     assert out.startswith("3 patterns found\n")
     assert "strength" in out
     shown = contents(checked(made(PATTERNS, [1.0, 1.0, 1.0]), X))
-    assert [card["count"] for card in shown["patterns"]] == [4, 0, 0]  # the empty one left out
-    assert model.predict(X).tolist() == [0, 0, 0, 0, -1]
+    assert [card["count"] for card in shown["patterns"]] == [3, 1, 0]  # the empty one left out
+    assert model.predict(X).tolist() == [0, 0, 0, 1, -1]
     assert shown["patterns"][0]["nearest"][0]["n_different"] == 0
     assert shown["confidence"]["bits"] == 13
     same = made([[1, 1, 1, 1, 1, -1]], [2.0])

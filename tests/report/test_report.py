@@ -38,7 +38,7 @@ def test_numbers_are_those_of_the_estimator(digits):
     np.testing.assert_allclose(
         [p["confidence"] for p in shown["patterns"]], list(map(np.mean, sure))
     )
-    assert [p["unsure"] for p in shown["patterns"]] == [(m < 0.8).sum() for m in sure]
+    assert [p["uncertain"] for p in shown["patterns"]] == [(m < 0.8).sum() for m in sure]
     assert shown["confidence"]["counts"].sum() == part.sum()
     assert shown["likelihood"]["model"] == model.score(X)
     rows = shown["samples"]["rows"]

@@ -1,7 +1,9 @@
-"""Overlaps of samples with patterns, and the pattern that each sample is nearest to.
+r"""Overlaps of samples with patterns, and the pattern that each sample is nearest to.
 
 An overlap is the mean of ζ_i s_i over the observed entries of the pattern's support, the spins with
-ζ_i ≠ 0. It is 0 if none of those was observed, and NaN if nothing of the sample was.
+ζ_i ≠ 0. It is 0 if none of those was observed, and NaN if nothing of the sample was. The nearest
+pattern has the largest \|ζ·s\|/√n, n the number of these entries: that a pattern of two spins
+agrees with a sample says little.
 """
 
 from __future__ import annotations
@@ -167,7 +169,10 @@ def observed_on_support(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.
 
 
 def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignment, bool]:
-    """Return the pattern of largest absolute overlap with each sample, ties to the first.
+    """Return the pattern of largest absolute cosine with each sample, ties to the first.
+
+    Missing entries are left out, zeros of a pattern are not: of two patterns that a sample agrees
+    with, the one with more entries is nearer.
 
     Parameters
     ----------
@@ -317,7 +322,8 @@ def _nearest(products: F32, counts: NDArray[np.floating]) -> NDArray[np.void]:
     """Return what is nearest to each sample, by ζ·s and the number of entries that it sums over."""
     counts = np.broadcast_to(np.maximum(counts, 1), products.shape)
     # All patterns over as many spins are compared by whole numbers, which are exact.
-    size = np.abs(products) if (counts == counts[:, :1]).all() else np.abs(products) / counts
+    alike = (counts == counts[:, :1]).all()
+    size = np.abs(products) if alike else np.abs(products) / np.sqrt(counts)
     label = np.argmax(size, axis=1)[:, None]
     found = np.empty(len(products), dtype=_FOUND)
     found["label"] = label[:, 0]

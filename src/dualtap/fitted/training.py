@@ -7,10 +7,13 @@ Strengths g and fields b maximise the log pseudo-likelihood L. With :math:`r = s
 sample a adds to L has the slope :math:`u_a = \sum_i r_{ai} \varphi_{ai}`, and the curvature is
 :math:`H = \sum_{ai} w_{ai} \varphi_{ai} \varphi_{ai}^\top`. L is no likelihood, because the terms
 of a sample are not independent; its maximum has the covariance
+:math:`H^{-1} V H^{-1}`, :math:`V = \sum_a u_a u_a^\top` (Godambe, or sandwich), here with fields
+eliminated from u and H. Strengths have a Gaussian prior, which adds its precision Λ to both:
 
-.. math:: C = H^{-1} \Big[\sum_a u_a u_a^\top\Big] H^{-1}
+.. math:: C = (H + \Lambda)^{-1} (V + \Lambda) (H + \Lambda)^{-1},
 
-(Godambe, or sandwich), here with fields eliminated from u and H.
+but no direction is less certain than by the prior alone. Along directions of which the samples say
+nothing, H and V vanish and C is the variance of the prior.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from dualtap.local_fields import filled, local_fields
 from dualtap.metrics.likelihoods import block_likelihoods
@@ -31,8 +35,10 @@ _PRODUCTS = 2 * 10**8
 """Products made for a covariance at most, unless that leaves too few rows."""
 _FEWEST = 50
 _RESOLVED = 1e-5
-"""Smallest curvature, as a share of that of free spins, that is not rounding of the single
-precision of w; along directions of less, strengths are not identified and have covariance 0."""
+"""Smallest curvature, as a share of what is summed to it, that is not rounding of single precision;
+less counts as none."""
+LARGEST_FIELD = 2.0
+"""Standard deviation of the prior on the largest field of a pattern (``benchmarks real``)."""
 _HELD = 2**16
 """Entries that are held at a time."""
 
@@ -99,7 +105,7 @@ def strength_covariance(
     *,
     tied: bool,
 ) -> NDArray[np.float64]:
-    """Return the covariance of fitted strengths, given the patterns.
+    """Return the covariance of fitted strengths, given the patterns: at most that of the prior.
 
     Parameters
     ----------
@@ -136,15 +142,14 @@ def strength_covariance(
     some = rows[spread(len(rows), n_rows)]
     zeta = patterns.astype(np.float32)
     H, mixed = np.zeros((n_fitted, n_fitted)), np.zeros((n_fitted, n_spins))
-    curvature, slopes, residuals, free = np.zeros(n_spins), [], [], 0.0
+    curvature, slopes, residuals = np.zeros(n_spins), [], []
     for S in _blocks(some, _HELD // n_fitted):
         whole = filled(S, zeta, strengths, fields, means)
-        t = np.tanh(local_fields(whole, zeta, strengths, fields))
-        observed = S != 0
-        r, w = (S - t) * observed, (1 - t * t) * observed
+        # By the probability of the other sign, which is exact also where spins are nearly certain.
+        other = expit(-2 * S * local_fields(whole, zeta, strengths, fields))
+        r, w = 2 * S * other, 4 * other * (1 - other) * (S != 0)
         phi = _slope_of_fields(whole, zeta)[..., None] if tied else _slopes_of_fields(whole, zeta)
         weighted = w[..., None] * phi
-        free += float(np.einsum("ai,aik,aik->", observed, phi, phi))
         H += np.tensordot(weighted, phi, axes=((0, 1), (0, 1)))
         mixed += weighted.sum(axis=0).T
         curvature += w.sum(axis=0)
@@ -152,15 +157,64 @@ def strength_covariance(
         if fields is not None:
             residuals.append(r)
     u = np.concatenate(slopes).astype(np.float64)
+    summed = np.diag(H).copy()
     if fields is not None:
         share = mixed / np.maximum(curvature, np.finfo(np.float64).tiny)
         u -= np.concatenate(residuals) @ share.T
         H -= share @ mixed.T
-    values, vectors = np.linalg.eigh(H)
-    vectors, values = (x[..., values > _RESOLVED * free / n_fitted] for x in (vectors, values))
-    inverse = vectors / values @ vectors.T
-    C: NDArray[np.float64] = inverse @ (u.T @ u) @ inverse * (len(u) / n_samples)
+    precision = prior_precision(patterns)
+    if tied:
+        precision = precision.mean(keepdims=True)
+    C = _with_prior(H, u.T @ u, summed, precision, n_samples / len(u))
     return np.broadcast_to(C, (n_patterns, n_patterns)).copy() if tied else C
+
+
+def prior_precision(
+    patterns: NDArray[np.generic], largest_field: float = LARGEST_FIELD
+) -> NDArray[np.float64]:
+    """Return the inverse prior variance of the strength of each pattern.
+
+    Parameters
+    ----------
+    patterns : array of shape (n_patterns, n_spins)
+        -1, 0 or +1.
+    largest_field : float
+        Standard deviation of the largest field that a pattern with n entries makes, g n/N.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.fitted.training import prior_precision
+    >>> prior_precision(np.array([[1, -1, 1, 1], [1, 0, 0, -1]], dtype=np.int8))
+    array([0.25  , 0.0625])
+    """
+    share = np.count_nonzero(patterns, axis=1) / patterns.shape[1]
+    result: NDArray[np.float64] = np.square(share / largest_field)
+    return result
+
+
+def _with_prior(
+    H: NDArray[np.float64],
+    V: NDArray[np.float64],
+    summed: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    per_row: float,
+) -> NDArray[np.float64]:
+    """Return the covariance C from H and V of rows that stand for so many samples each.
+
+    All is computed in units of the prior. ``summed`` is the diagonal of H before anything was
+    subtracted from it, which is what its rounding is proportional to.
+    """
+    unit = 1 / np.sqrt(precision)
+    scale = per_row * np.outer(unit, unit)
+    values, vectors = np.linalg.eigh(scale * H)
+    rounding = _RESOLVED * (np.square(vectors).T @ (np.diag(scale) * summed))
+    stiffness = 1 + np.where(values > rounding, values, 0)
+    inside = vectors.T @ (scale * V) @ vectors + np.eye(len(H))
+    variances, axes = np.linalg.eigh(inside / np.outer(stiffness, stiffness))
+    axes = vectors @ axes
+    C: NDArray[np.float64] = np.outer(unit, unit) * (axes * np.minimum(variances, 1) @ axes.T)
+    return C
 
 
 def _slope_of_fields(S: F32, zeta: F32) -> F32:

@@ -160,7 +160,7 @@ def _numbers(
         sure = np.abs(m[material.model.patterns_[k] != 0])
         numbers |= {
             "confidence": float(sure.mean()) if sure.size else 0.0,
-            "unsure": int(np.count_nonzero(sure < UNCERTAIN)),
+            "uncertain": int(np.count_nonzero(sure < UNCERTAIN)),
         }
     if reading is not None:
         members = reading.label == k
@@ -270,7 +270,7 @@ def _confidence(material: Material) -> dict[str, Any] | None:
         "counts": counts,
         "edges": edges,
         "mean": float(sure.mean()),
-        "unsure": int(np.count_nonzero(sure < UNCERTAIN)),
+        "uncertain": int(np.count_nonzero(sure < UNCERTAIN)),
         "bits": sure.size,
     }
 

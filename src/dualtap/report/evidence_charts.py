@@ -134,7 +134,7 @@ def confidence(shown: dict[str, Any]) -> Chart | None:
     return Chart(
         "confidence",
         "Confidence of the bits",
-        f"{bits['unsure']} of {bits['bits']} bits are uncertain (below 90 %, |m| < 0.8). "
+        f"{bits['uncertain']} of {bits['bits']} bits are uncertain (below 90 %, |m| < 0.8). "
         "Confidence is the probability that a bit has the correct sign, (1 + |m|)/2"
         + (". The count axis is logarithmic." if scale == "log" else "."),
         f"Histogram of the confidence of {bits['bits']} bits; mean |m| is {bits['mean']:.3f}.",

@@ -111,7 +111,7 @@ function factsOf(pattern) {
   if (pattern.returned !== undefined) facts.push([percent(pattern.returned), 'of refits find it again']);
   if (pattern.n_stable !== undefined) facts.push([String(pattern.n_stable), pattern.n_stable === 1 ? 'stable bit' : 'stable bits']);
   if (pattern.confidence !== undefined) facts.push([pattern.confidence.toFixed(3), 'mean |m|']);
-  if (pattern.unsure !== undefined) facts.push([String(pattern.unsure), pattern.unsure === 1 ? 'uncertain bit' : 'uncertain bits']);
+  if (pattern.uncertain !== undefined) facts.push([String(pattern.uncertain), pattern.uncertain === 1 ? 'uncertain bit' : 'uncertain bits']);
   if (pattern.majority) facts.push([`label ${pattern.majority.label}`, `for ${percent(pattern.majority.share)}`]);
   return facts;
 }

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from dualtap.fitted.nearest import nearest_patterns
 from dualtap.spins import Spins
 
 
@@ -58,22 +59,16 @@ def read(spins: Spins, patterns: NDArray[np.int8]) -> Reading:
     n_up = np.zeros(spins.n_spins, dtype=np.int64)
     n_observed = np.zeros(spins.n_spins, dtype=np.int64)
     zeta = patterns.T.astype(np.float32)
-    empty = np.zeros(spins.n_samples, dtype=np.bool_)
     for rows in spins.blocks():
         s = spins.block(rows)
         floats = s.astype(np.float32)
         o[rows] = floats @ zeta / np.maximum(_n_common(floats, zeta), 1)
-        empty[rows] = ~s.any(axis=1)
         n_up += np.count_nonzero(s == 1, axis=0)
         n_observed += np.count_nonzero(s, axis=0)
-    if not len(patterns):
-        n = spins.n_samples
-        none = np.zeros(n, dtype=np.float32)
-        return Reading(o, np.full(n, -1), np.ones(n, dtype=np.int64), none, n_up, n_observed)
-    label = np.argmax(np.abs(o), axis=1)
-    chosen = np.take_along_axis(o, label[:, None], axis=1)[:, 0]
-    sign = np.where(chosen < 0, -1, 1)
-    return Reading(o, np.where(empty, -1, label), sign, np.abs(chosen), n_up, n_observed)
+    nearest = nearest_patterns(spins, patterns)[0]
+    best = np.nan_to_num(nearest.overlap).astype(np.float32)
+    label, sign = nearest.label.astype(np.int64), nearest.sign.astype(np.int64)
+    return Reading(o, label, sign, best, n_up, n_observed)
 
 
 def _n_common(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -153,7 +153,7 @@ def tiles(shown: dict[str, Any]) -> list[Fact]:
     bits = shown["confidence"]
     if bits is not None:
         note = f"of {bits['bits']}; mean |m| {bits['mean']:.3f}"
-        found.append(Fact("uncertain bits", str(bits["unsure"]), note))
+        found.append(Fact("uncertain bits", str(bits["uncertain"]), note))
     if shown["data"] is None:
         found.append(Fact("spins", str(shown["n_spins"])))
     else:
