@@ -116,16 +116,33 @@ class Table:
         )
         told = [f"{name} ({best}, by {gap:.3f})" for name, (best, gap) in lost.items()]
         line += f"; it loses on {', '.join(told)}." if told else "."
+        if self.larger_is_better and "score" in self.keys:
+            line += " " + self._against(scores, judged)
         if "bins_10" in self.keys:
             worst = self._worst(scores, names)
             line += f" Largest calibration error of ours on a set, 10 % hidden: {worst:.3f}."
         return line
+
+    def _against(self, scores: list[Score], names: Sequence[str]) -> str:
+        """Return on how many sets ours predicts nearly as well as each of some peers."""
+        parts = []
+        for words, peer, slack in RIVALS:
+            gaps = [m[OURS] - m[peer] for n in names if peer in (m := self.means(scores, n))]
+            n_near = sum(gap >= -slack for gap in gaps)
+            parts.append(f"{words}: {n_near} of {len(gaps)} sets")
+        return "; ".join(parts) + "."
 
     def _worst(self, scores: list[Score], names: Sequence[str]) -> float:
         of = [calibration_error(_of(scores, name, OURS), "bins_10") for name in names]
         return max(value for value in of if np.isfinite(value))
 
 
+RIVALS = (
+    ("At least the mixture - 0.005", "mixture", 0.005),
+    ("within 0.02 of pairwise", "pairwise", 0.02),
+    ("not below the site means", "site means", 0.0),
+)
+"""Words, peer, and nats per entry by which ours may be behind."""
 TABLES = {
     "real": Table(
         f"""Real data: held-out log pseudo-likelihood per observed entry
