@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import dualtap as dt
+from dualtap.fitted import learned
 from dualtap.fitted.checks import check_learned
-from dualtap.spins import builder
+from dualtap.spins import as_spins, builder
 from dualtap.spins.parts import observed_part
 
 NAN = np.nan
@@ -141,3 +142,19 @@ def test_strengths_that_samples_do_not_determine(n_patterns, X, weights):
     """Curvature that is nothing but rounding once made a covariance of 1e13."""
     model = dt.HopfieldPatterns(n_patterns, random_state=0).fit(np.array(X), sample_weight=weights)
     assert np.abs(model._strength_covariance).max() < 1e3
+
+
+def test_flags_that_products_raise_are_no_warnings_of_a_fit(monkeypatch):
+    counted = learned.counted
+
+    def alarming(*arguments):
+        np.subtract(np.inf, np.inf)  # as a product of finite numbers may on some processors
+        return counted(*arguments)
+
+    monkeypatch.setattr(learned, "counted", alarming)
+    X = np.random.default_rng(0).choice([-1, 1], (20, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="invalid value"):
+            alarming(as_spins(X), None)
+        dt.HopfieldPatterns(random_state=0).fit(X)
