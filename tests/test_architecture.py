@@ -1,4 +1,4 @@
-"""The import graph of docs/architecture.md is that of the code, and has one direction."""
+"""The import graph of docs/architecture.md is that of the code; files are of a size to be read."""
 
 import ast
 import re
@@ -78,6 +78,17 @@ def test_private_names_of_scikit_learn_are_imported_in_one_module():
     )
     users = [path.name for path in MODULES if private.search(path.read_text(encoding="utf-8"))]
     assert users == ["_validation.py"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "most"), [(SOURCE, 400), (Path(__file__).parent, 700)], ids=["src", "tests"]
+)
+def test_no_file_is_long(folder, most):
+    lengths = {
+        path.relative_to(folder).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for path in folder.rglob("*.py")
+    }
+    assert not {name: length for name, length in lengths.items() if length > most}
 
 
 def test_the_public_surface_is_small():

@@ -298,6 +298,7 @@ def test_killed_again_and_again_ends_with_the_same_rows(tmp_path, whole):
     assert all_rows(tmp_path) == whole
 
 
+@pytest.mark.usefixtures("in_foreground")
 def test_ctrl_c_keeps_what_is_done(tmp_path, whole):
     process = sweep(tmp_path, n_jobs=2, seconds=1)  # half a minute in all, time enough for Ctrl-C
     while n_rows(tmp_path) < 3 and process.poll() is None:

@@ -39,7 +39,7 @@ def test_overlaps_in_the_readme_are_those_of_the_benchmarks():
 def test_counts_of_data_sets_in_the_readme_are_those_of_the_benchmarks():
     readme = " ".join(text_of("README.md").split())
     summary = text_of("benchmarks/results/real.md")
-    mixture = re.search(r"at least the mixture - 0\.005: (\d+ of \d+) sets", summary)[1]
+    mixture = re.search(r"At least the mixture - 0\.005: (\d+ of \d+) sets", summary)[1]
     pairwise = re.search(r"within 0\.02 of pairwise: (\d+ of \d+) sets", summary)[1]
     assert f"Bernoulli mixture on {mixture} data sets" in readme
     assert f"pairwise couplings on only {pairwise}" in readme

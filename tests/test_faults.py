@@ -124,6 +124,7 @@ def test_a_full_disk_does_not_stop_a_kernel(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 @on_posix
+@pytest.mark.usefixtures("in_foreground")
 def test_signals_end_the_command_in_good_order(run, tmp_path, monkeypatch, name, code):
     np.save(tmp_path / "d.npy", X)
 
@@ -140,6 +141,28 @@ def test_signals_end_the_command_in_good_order(run, tmp_path, monkeypatch, name,
     )
     assert dt.load(tmp_path / "run.npz").n_updates_ == 0
     assert not (tmp_path / "m.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGINT"])
+@on_posix
+@pytest.mark.usefixtures("in_foreground")
+def test_signals_that_are_ignored_from_the_start_do_not_end_the_command(
+    run, tmp_path, monkeypatch, name
+):
+    """As under nohup, or in the background of a shell."""
+    np.save(tmp_path / "d.npy", X)
+    number, follow = getattr(signal, name), dt.HopfieldRBM._follow
+
+    def signalled(self, *args, **kwargs):
+        signal.raise_signal(number)
+        return follow(self, *args, **kwargs)
+
+    signal.signal(number, signal.SIG_IGN)
+    monkeypatch.setattr("dualtap.HopfieldRBM._follow", signalled)
+    words = ("--method", "rbm-paper", "--hidden", 2, "--updates", 3, "-o", "m.npz", "-q")
+    code, out, _ = run("fit", "d.npy", *words)
+    assert (code, out) == (0, "")
+    assert dt.load(tmp_path / "m.npz").n_updates_ == 3
 
 
 def test_the_command_is_imported_when_it_is_called():

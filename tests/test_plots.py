@@ -69,8 +69,8 @@ def found(teacher):
 
 @pytest.fixture(scope="module")
 def nothing():
-    coins = np.random.default_rng(3).choice(np.array([-1, 1], dtype=np.int8), size=(50, 300))
-    return dt.HopfieldPatterns(random_state=0).fit(coins)
+    fair = np.random.default_rng(3).choice(np.array([-1, 1], dtype=np.int8), size=(50, 300))
+    return dt.HopfieldPatterns(random_state=0).fit(fair)
 
 
 def _axes():

@@ -173,7 +173,7 @@ def test_strengths_and_repulsive_patterns(capsys):
     assert "strength" not in out
 
 
-PICTURE = ["+++-", "+--+", "+-?+"]  # ? is unsure
+PICTURE = ["+++-", "+--+", "+-?+"]  # ? is uncertain
 PICTURE_LINES = ["█▀▀▄", "▀ ░▀"]
 
 

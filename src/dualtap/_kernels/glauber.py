@@ -19,22 +19,19 @@ _u32 = np.uint32
 
 
 @njit(inline="always")
-def _fields(
-    patterns: Array, overlaps: Array, s: Array, i: int, j: int, change: Array, field: Array
+def add_overlaps(
+    patterns: Array, weights: Array, overlaps: Array, i: int, j: int, change: Array, field: Array
 ) -> None:
-    """N h_i = Σ_μ ζ_i^μ M_μ - P s_i, after the pending change at site j entered the M_μ.
+    """Add Σ_μ w_i^μ M_μ to the fields, after the pending change at site j entered the M_μ.
 
     One pass over the overlaps does both; four patterns at a time keep them in registers.
     """
     n_patterns = patterns.shape[1]
     lanes = field.shape[0]
-    self_coupling = np.float32(n_patterns)
-    for lane in range(lanes):
-        field[lane] = -self_coupling * np.float32(s[i, lane])
     mu = 0
     while mu + 4 <= n_patterns:
-        z0, z1 = patterns[i, mu], patterns[i, mu + 1]
-        z2, z3 = patterns[i, mu + 2], patterns[i, mu + 3]
+        w0, w1 = weights[i, mu], weights[i, mu + 1]
+        w2, w3 = weights[i, mu + 2], weights[i, mu + 3]
         y0, y1 = patterns[j, mu], patterns[j, mu + 1]
         y2, y3 = patterns[j, mu + 2], patterns[j, mu + 3]
         for lane in range(lanes):
@@ -47,15 +44,26 @@ def _fields(
             overlaps[mu + 1, lane] = m1
             overlaps[mu + 2, lane] = m2
             overlaps[mu + 3, lane] = m3
-            field[lane] += (z0 * m0 + z1 * m1) + (z2 * m2 + z3 * m3)
+            field[lane] += (w0 * m0 + w1 * m1) + (w2 * m2 + w3 * m3)
         mu += 4
     while mu < n_patterns:
-        z0, y0 = patterns[i, mu], patterns[j, mu]
+        w0, y0 = weights[i, mu], patterns[j, mu]
         for lane in range(lanes):
             m0 = overlaps[mu, lane] + y0 * change[lane]
             overlaps[mu, lane] = m0
-            field[lane] += z0 * m0
+            field[lane] += w0 * m0
         mu += 1
+
+
+@njit(inline="always")
+def _fields(
+    patterns: Array, overlaps: Array, s: Array, i: int, j: int, change: Array, field: Array
+) -> None:
+    """N h_i = Σ_μ ζ_i^μ M_μ - P s_i, after the pending change at site j entered the M_μ."""
+    self_coupling = np.float32(patterns.shape[1])
+    for lane in range(field.shape[0]):
+        field[lane] = -self_coupling * np.float32(s[i, lane])
+    add_overlaps(patterns, patterns, overlaps, i, j, change, field)
 
 
 @njit(inline="always")

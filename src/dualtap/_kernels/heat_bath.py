@@ -8,52 +8,16 @@ precision, where the other kernel looks them up.
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from dualtap._kernels.compiled import parallel
+from dualtap._kernels.glauber import add_overlaps
 from dualtap._kernels.signs import draw_sign, uniform
 from dualtap._kernels.xoshiro import draw
 
 Array = Any  # Numba infers the types; the docstrings say them
 
 _f32 = np.float32
-
-
-@njit(inline="always")
-def _add_overlaps(
-    patterns: Array, weights: Array, overlaps: Array, i: int, j: int, change: Array, field: Array
-) -> None:
-    """Add Σ_μ w_i^μ M_μ to the fields, after the pending change at site j entered the M_μ.
-
-    One pass over the overlaps does both; four patterns at a time keep them in registers.
-    """
-    n_patterns = patterns.shape[1]
-    lanes = field.shape[0]
-    mu = 0
-    while mu + 4 <= n_patterns:
-        w0, w1 = weights[i, mu], weights[i, mu + 1]
-        w2, w3 = weights[i, mu + 2], weights[i, mu + 3]
-        y0, y1 = patterns[j, mu], patterns[j, mu + 1]
-        y2, y3 = patterns[j, mu + 2], patterns[j, mu + 3]
-        for lane in range(lanes):
-            delta = change[lane]
-            m0 = overlaps[mu, lane] + y0 * delta
-            m1 = overlaps[mu + 1, lane] + y1 * delta
-            m2 = overlaps[mu + 2, lane] + y2 * delta
-            m3 = overlaps[mu + 3, lane] + y3 * delta
-            overlaps[mu, lane] = m0
-            overlaps[mu + 1, lane] = m1
-            overlaps[mu + 2, lane] = m2
-            overlaps[mu + 3, lane] = m3
-            field[lane] += (w0 * m0 + w1 * m1) + (w2 * m2 + w3 * m3)
-        mu += 4
-    while mu < n_patterns:
-        w0, y0 = weights[i, mu], patterns[j, mu]
-        for lane in range(lanes):
-            m0 = overlaps[mu, lane] + y0 * change[lane]
-            overlaps[mu, lane] = m0
-            field[lane] += w0 * m0
-        mu += 1
 
 
 @parallel()
@@ -103,7 +67,7 @@ def heat_bath_sweeps(
                 draw(generator, word)
                 for lane in range(lanes):
                     field[lane] = biases[i] - own[i] * _f32(s[i, lane])
-                _add_overlaps(patterns, weights, overlaps, i, j, change, field)
+                add_overlaps(patterns, weights, overlaps, i, j, change, field)
                 for lane in range(lanes):
                     new = draw_sign(field[lane], uniform(word[lane]))
                     change[lane] = new - _f32(s[i, lane])

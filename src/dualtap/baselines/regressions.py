@@ -327,7 +327,7 @@ def regularization_path(
     minimum : callable
         :func:`minimise`, or the same with other options.
     advance : callable, optional
-        Told of every λ done.
+        Called after each λ.
     grid : array of shape (n_values,)
         The λ, from large to small.
 

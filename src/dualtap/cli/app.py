@@ -58,6 +58,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Random seed.", metavar="N", m
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+Jobs = Annotated[int, typer.Option(help="Number of processes; -1: one per core.", metavar="N")]
 
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import Json, Quiet, command
+from dualtap.cli.app import Jobs, Json, Quiet, command
 
 if TYPE_CHECKING:
     from dualtap.experiments.pages import Report
@@ -22,6 +22,43 @@ def _experiment_names(incomplete: str) -> list[str]:
     return [name for name in (*NAMES, "all", "claims") if name.startswith(incomplete)]
 
 
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        help="Experiments (fig2, …), all, or claims: the verdicts on finished trials.",
+        metavar="NAME",
+        autocompletion=_experiment_names,
+    ),
+]
+Folder = Annotated[Path, typer.Option(help="Folder for trials and figures.", metavar="DIR")]
+Full = Annotated[
+    bool,
+    typer.Option("--full/--quick", help="Sizes and numbers of trials of the paper, or fewer."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Other parameters: N=500 P=5,10 trials=20.", metavar="NAME=…"),
+]
+Source = Annotated[
+    Path | None, typer.Option("--from", help="Folder of archived trials to use.", metavar="DIR")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="claims: run missing trials without asking.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler, or local.", metavar="ADDRESS")
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(
+        "--export",
+        help="Also write the trials to a .csv or .parquet file, or to a folder.",
+        metavar="PATH",
+    ),
+]
+Repeat = Annotated[
+    bool, typer.Option("--force", help="Repeat finished trials; overwrite the exported file.")
+]
+
+
 @command(
     "dualtap reproduce fig2",
     "dualtap reproduce all --full",
@@ -29,49 +66,16 @@ def _experiment_names(incomplete: str) -> list[str]:
     "dualtap reproduce claims --full --from docs/results",
 )
 def reproduce(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            help="Experiments (fig2, …), all, or claims: the verdicts on finished trials.",
-            metavar="NAME",
-            autocompletion=_experiment_names,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for trials and figures.", metavar="DIR")] = Path(
-        "results"
-    ),
-    full: Annotated[
-        bool,
-        typer.Option("--full/--quick", help="Sizes and numbers of trials of the paper, or fewer."),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Other parameters: N=500 P=5,10 trials=20.", metavar="NAME=…"),
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder of archived trials to use.", metavar="DIR"),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="claims: run missing trials without asking.")
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option(help="Number of processes; -1: one per core.", metavar="N")
-    ] = -1,
-    dask: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, or local.", metavar="ADDRESS")
-    ] = None,
-    export_to: Annotated[
-        Path | None,
-        typer.Option(
-            "--export",
-            help="Also write the trials to a .csv or .parquet file, or to a folder.",
-            metavar="PATH",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Repeat finished trials; overwrite the exported file.")
-    ] = False,
+    names: Names,
+    out: Folder = Path("results"),
+    full: Full = False,
+    settings: Settings = None,
+    source: Source = None,
+    yes: Yes = False,
+    jobs: Jobs = -1,
+    dask: Scheduler = None,
+    export_to: Export = None,
+    force: Repeat = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -112,7 +116,7 @@ def _wanted(
         parsed(given),
         None if source is None else Archive(source),
     )
-    for experiment in chosen(wanted.names):  # a mistake is told before anything is written
+    for experiment in chosen(wanted.names):  # errors come before anything is written
         wanted.tasks(experiment)
     return wanted
 

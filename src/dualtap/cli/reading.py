@@ -81,7 +81,7 @@ class Reading:
     allow_expansion: bool
 
     def read(self, path: Path, *, on_workers: bool = False) -> SampleFile:
-        """Return what a file holds; a mistake in an option is told in terms of options."""
+        """Return what a file holds; an error of an option is worded in terms of options."""
         from dualtap.io import read_samples
 
         try:

@@ -10,18 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import READ_FORMATS, Force, Json, Quiet, Seed, command, print_outcome
+from dualtap.cli.app import READ_FORMATS, Force, Jobs, Json, Quiet, Seed, command, print_outcome
 from dualtap.cli.reading import Reading, reads_samples
 from dualtap.cli.results import DataFile, ModelFile, Table
 
 if TYPE_CHECKING:
+    from dualtap.comparison import Comparison
     from dualtap.io.models import Model
     from dualtap.resampling import Stability
     from dualtap.spins import Spins
 
-Jobs = Annotated[int, typer.Option(help="Number of processes; -1: one per core.", metavar="N")]
 Refits = Annotated[
     int, typer.Option("--refits", "-n", help="Number of refits.", metavar="N", min=2)
+]
+GroupFile = Annotated[Path, typer.Argument(metavar="A", help=f"A group: {READ_FORMATS}.")]
+OtherGroupFile = Annotated[
+    Path, typer.Argument(metavar="B", help="Another, with the same columns.")
+]
+PatternTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Also write one row per pattern: .csv, .tsv or .parquet.",
+        metavar="FILE",
+    ),
 ]
 
 
@@ -92,6 +105,26 @@ def resampled(
         )
 
 
+def _compared(
+    one: Spins,
+    other: Spins,
+    patterns: int | None,
+    permutations: int,
+    *,
+    seed: int,
+    jobs: int,
+    verbose: bool,
+) -> Comparison:
+    """Fit both groups and return how they differ; Ctrl-C ends the command."""
+    from dualtap.comparison import compare as permuted
+    from dualtap.recovery import HopfieldPatterns
+
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": verbose}
+    with _whole_or_nothing():
+        a, b = (HopfieldPatterns(patterns, random_state=seed).fit(spins) for spins in (one, other))
+        return permuted(a, b, one, other, permutations, **options)
+
+
 @contextmanager
 def _whole_or_nothing() -> Iterator[None]:
     """End the command on Ctrl-C, before anything is written."""
@@ -113,18 +146,10 @@ def _range(found: Stability) -> str:
 )
 @reads_samples
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help=f"A group: {READ_FORMATS}.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another, with the same columns.")],
+    first: GroupFile,
+    second: OtherGroupFile,
     reading: Reading,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Also write one row per pattern: .csv, .tsv or .parquet.",
-            metavar="FILE",
-        ),
-    ] = None,
+    output: PatternTable = None,
     patterns: Annotated[
         int | None,
         typer.Option(help="Number of patterns, if known.", metavar="P", min=1),
@@ -143,31 +168,18 @@ def compare(
     Columns of B are matched with those of A by name. P-values are those of a permutation test.
     """
     from dualtap._files import check_free
-    from dualtap.comparison import compare as compared
     from dualtap.io import TABLE_FORMATS, write_table
     from dualtap.io.matching import in_order
-    from dualtap.recovery import HopfieldPatterns
 
     if output is not None:
         check_free(output, force=force, formats=TABLE_FORMATS)
     one, other = reading.read(first), reading.read(second)
     if one.names is not None:
         other = in_order(other, one.names, second, first)
-    watched = not (quiet or as_json)
-    with _whole_or_nothing():
-        a, b = (
-            HopfieldPatterns(patterns, random_state=seed).fit(file.spins) for file in (one, other)
-        )
-        found = compared(
-            a,
-            b,
-            one.spins,
-            other.spins,
-            permutations,
-            random_state=seed,
-            n_jobs=jobs,
-            verbose=watched,
-        )
+    verbose = not (quiet or as_json)
+    found = _compared(
+        one.spins, other.spins, patterns, permutations, seed=seed, jobs=jobs, verbose=verbose
+    )
     result: dict[str, Any] = {
         "p_any_difference": found.p_any,
         "p_difference_of_couplings": found.p_couplings,

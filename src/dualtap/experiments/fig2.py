@@ -45,21 +45,26 @@ def points(
     ]
 
 
-def trial(parameters: Parameters, seed: int) -> Outcome:
-    """Recover patterns by the published algorithm, all P' rounds."""
+def all_rounds(parameters: Parameters, seed: int) -> tuple[HopfieldModel, DualTAP]:
+    """Return a teacher, and the published algorithm fitted to its samples in all P' rounds."""
     N, P, n_students, M, beta = (parameters[k] for k in ("N", "P", "students", "M", "beta"))
     teacher = HopfieldModel.random(N, P, beta, random_state=seed)
     X = teacher.sample(M, random_state=seed + 1)
-    model = DualTAP(
-        P, beta=beta, n_students=n_students, n_steps=n_students, random_state=seed + 2
-    ).fit(X)
+    model = DualTAP(P, beta=beta, n_students=n_students, n_steps=n_students, random_state=seed + 2)
+    return teacher, model.fit(X)
+
+
+def trial(parameters: Parameters, seed: int) -> Outcome:
+    """Recover patterns and compare every round with the teacher."""
+    teacher, model = all_rounds(parameters, seed)
+    P = parameters["P"]
     overlaps = model.history_.overlaps(teacher)
     found = match(np.sign(model.history_.magnetizations[:P]), teacher.patterns)
     return {
         "overlaps": overlaps.astype(np.float32),
         "recovered": found.n_recovered(FOUND),
         "mean_overlap": found.mean_overlap,
-        "largest_after": float(overlaps[P:].max()) if n_students > P else 0.0,
+        "largest_after": float(overlaps[P:].max()) if len(overlaps) > P else 0.0,
     }
 
 

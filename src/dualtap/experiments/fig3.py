@@ -17,7 +17,7 @@ from dualtap.experiments.experiment import (
     Parameters,
     Results,
 )
-from dualtap.experiments.fig2 import FOUND, students_for
+from dualtap.experiments.fig2 import FOUND, all_rounds, students_for
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
@@ -29,9 +29,7 @@ from dualtap.experiments.judging import (
     mean_and_error,
     proportion,
 )
-from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import coupling_error, match
-from dualtap.published import DualTAP
 from dualtap.published.stopping import kink
 
 if TYPE_CHECKING:
@@ -61,12 +59,7 @@ def points(
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
     """Recover patterns by the published algorithm, all P' rounds."""
-    N, P, n_students, M, beta = (parameters[k] for k in ("N", "P", "students", "M", "beta"))
-    teacher = HopfieldModel.random(N, P, beta, random_state=seed)
-    X = teacher.sample(M, random_state=seed + 1)
-    model = DualTAP(
-        P, beta=beta, n_students=n_students, n_steps=n_students, random_state=seed + 2
-    ).fit(X)
+    teacher, model = all_rounds(parameters, seed)
     history = model.history_
     soft = coupling_error(model.magnetizations_, teacher.patterns)
     return {

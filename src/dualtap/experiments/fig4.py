@@ -64,7 +64,7 @@ def points(
 
 
 def trial(parameters: Parameters, seed: int) -> Outcome:
-    """Recover patterns by the published algorithm, which is not told P and stops at the kink."""
+    """Recover patterns by the published algorithm, which is not given P and stops at the kink."""
     n_spins, P, n_students, T, M = (parameters[k] for k in ("N", "P", "students", "T", "M"))
     teacher = HopfieldModel.random(n_spins, P, 1 / T, random_state=seed)
     X = teacher.sample(M, n_sweeps=parameters["sweeps"], random_state=seed + 1)

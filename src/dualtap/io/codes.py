@@ -1,4 +1,4 @@
-"""What words stand for: the usual spellings of spins, and those that a reader of files is told."""
+"""What words stand for: the usual spellings of spins, and those given to a reader of files."""
 
 from __future__ import annotations
 

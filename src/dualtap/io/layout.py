@@ -13,7 +13,7 @@ from dualtap.io.collecting import Request, nearest
 OTHER_NUMBER = 3
 """Stands for a number that is no spin, beside -1, 0, 1 and MISSING."""
 LOOKED_AT = 1000
-"""Rows by which it is told whether the first column names samples."""
+"""Rows that decide whether the first column names samples."""
 _NAMELESS = frozenset({"", "unnamed: 0"})
 _INDEX_NAMES = frozenset({"index", "id", "sample", "name"})
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+(\.0*)?")

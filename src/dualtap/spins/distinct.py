@@ -1,7 +1,7 @@
 """Equal samples as one row with a weight: samples and their histogram are then the same data.
 
-Rows are told apart by hashes of 64 bits, a block of them at a time, so that memory grows with the
-number of different rows. Equal hashes of rows that differ are found out, and others taken.
+Rows are distinguished by 64-bit hashes, a block of rows at a time, so that memory grows with the
+number of different rows. Equal hashes of rows that differ are detected, and other hashes taken.
 """
 
 from __future__ import annotations

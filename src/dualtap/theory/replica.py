@@ -39,7 +39,7 @@ _FROZEN = 1e-7
 _WARMEST = 1 - 1e-7
 """Above, m < 6e-4 and capacities < 3e-15 count as 0: free energies differ by rounding alone."""
 _LEAST_ALPHA = 1e-12
-"""Below, the spin glass's 1 - C is not told from 0."""
+"""Below, the spin glass's 1 - C cannot be distinguished from 0."""
 
 
 class ReplicaState(NamedTuple):
