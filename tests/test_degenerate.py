@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualtap as dt
-from dualtap.fitted import learned
+from dualtap.fitted import learned as base
 from dualtap.fitted.checks import check_learned
 from dualtap.spins import as_spins, builder
 from dualtap.spins.parts import observed_part
@@ -145,13 +145,13 @@ def test_strengths_that_samples_do_not_determine(n_patterns, X, weights):
 
 
 def test_flags_that_products_raise_are_no_warnings_of_a_fit(monkeypatch):
-    counted = learned.counted
+    counted = base.counted
 
     def alarming(*arguments):
         np.subtract(np.inf, np.inf)  # as a product of finite numbers may on some processors
         return counted(*arguments)
 
-    monkeypatch.setattr(learned, "counted", alarming)
+    monkeypatch.setattr(base, "counted", alarming)
     X = np.random.default_rng(0).choice([-1, 1], (20, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
