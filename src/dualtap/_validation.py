@@ -6,7 +6,7 @@ The private names of scikit-learn that the package needs are imported here and n
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from dualtap.spins.distinct import distinct
 from dualtap.spins.weights import with_weights
 
 __all__ = [
-    "FALSE_ALARMS",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -34,17 +33,8 @@ __all__ = [
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-FALSE_ALARMS: Final[dict[str, Any]] = {"invalid": "ignore"}
-"""Flags that products of finite numbers may raise: on AVX-512, sgemv of OpenBLAS 0.3.31 with five
-columns reads stack that it has not written. The product is right, but what lies there may be a
-signalling NaN."""
-
-
 def fit_context(*, skip_nested: bool = True) -> Callable[[Method], Method]:
     """Return scikit-learn's decorator of ``fit``, which checks parameters, for type checkers.
-
-    What a fit learns is checked to be finite, so NumPy does not warn of invalid values meanwhile:
-    see :data:`FALSE_ALARMS`.
 
     Parameters
     ----------
@@ -53,8 +43,7 @@ def fit_context(*, skip_nested: bool = True) -> Callable[[Method], Method]:
     """
 
     def decorate(method: Method) -> Method:
-        quiet = np.errstate(**FALSE_ALARMS)(method)
-        decorated: Method = _fit_context(prefer_skip_nested_validation=skip_nested)(quiet)
+        decorated: Method = _fit_context(prefer_skip_nested_validation=skip_nested)(method)
         return decorated
 
     return decorate

@@ -20,14 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from dualtap._html import SummaryInNotebooks
 from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import (
-    FALSE_ALARMS,
-    TakesSpins,
-    checked_weights,
-    counted,
-    fit_context,
-    validated_spins,
-)
+from dualtap._validation import TakesSpins, checked_weights, counted, fit_context, validated_spins
 from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
 from dualtap.fitted.checks import check_learned, learned_arrays
 from dualtap.fitted.meaning import Profiles, n_profiled, profiles
@@ -155,8 +148,7 @@ class LearnedPatterns(
     def path_(self) -> dict[str, NDArray[Any]] | None:
         """Description length and held-out score with fewer patterns, computed when first asked."""
         if self._path_later is not None:
-            with np.errstate(**FALSE_ALARMS):
-                self._path, self._path_later = self._path_later(), None
+            self._path, self._path_later = self._path_later(), None
         return self._path
 
     @path_.setter

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualtap._random import RandomState, as_generator
-from dualtap._threads import one_blas_thread
+from dualtap._threads import FALSE_ALARMS, one_blas_thread
 from dualtap.recovery import calibration
 from dualtap.recovery.confidence import magnetizations
 from dualtap.recovery.halves import (
@@ -109,7 +109,7 @@ def recover(
     array([2., 2., 2.])
     """
     search = Search(spins, blocks_of(spins, where=where), Judge(spins), n_patterns, watch)
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(**FALSE_ALARMS):
         nothing = null(search.judge)
         state, explained = of_samples(search, nothing)
         if not explained:
@@ -388,7 +388,7 @@ def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) 
     spins, rng = as_spins(X), as_generator(random_state)
     search = Search(spins, blocks_of(spins), Judge(spins))
     Z = np.asarray(patterns, dtype=np.float32)
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(**FALSE_ALARMS):
         start = freed(search.judge, null(search.judge))
         state = with_turned_bits(search, with_patterns(search.judge, Z, start, least=len(Z)))
         state = simplest(search.judge, refined(search, state))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._threads import one_blas_thread
+from dualtap._threads import FALSE_ALARMS, one_blas_thread
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, with_fewer
 from dualtap.recovery.refit import Fit, refit
@@ -38,7 +38,7 @@ def path_over_patterns(judge: Judge, state: State) -> dict[str, NDArray[Any]]:
         ``held_out``, mean log pseudo-likelihood per entry of the rows held out, NaN if they are
         too few.
     """
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(**FALSE_ALARMS):
         states = [state]
         for n in _numbers(len(state.fit.Z)):
             states.append(with_fewer(judge, states[-1], n))
