@@ -16,9 +16,10 @@ def best_supports(
 ) -> None:
     """Set every row of Z to the signs of Y on the entries that gain most.
 
-    ``G`` (N, N) are residual couplings, ``C`` (N, N) the covariance of the spins, ``w`` (N,) the
-    information on the field of each, ``Y`` (k, N) the order of the entries by ``|Y|/w``, ``sign``
-    (k,) of the strength, ``costs`` (N,) of a pattern with 1, 2, … entries. With slope
+    ``G`` (N, N) are residual couplings, ``C`` (N, N) the covariance of the spins, both float32,
+    ``w`` (N,) the information on the field of each, ``Y`` (k, N) the order of the entries by
+    ``|Y|/w``, ``sign`` (k,) of the strength, ``costs`` (N,) of a pattern with 1, 2, … entries. With
+    slope
     ``Σ_{i<j} ζ_i G_ij ζ_j`` and curvature ``Σ_i w_i Var(Σ_{j≠i} ζ_j s_j)`` the gain is
     ``slope² / 2 curvature - cost``, watched for every prefix in O(N²).
     """
@@ -26,7 +27,11 @@ def best_supports(
     z = np.empty(N)
     for k in range(n_rows):
         order = np.argsort(-np.abs(Y[k]) / w)
-        field, shared, turned = np.zeros(N), np.zeros(N), np.zeros(N)
+        field, shared, turned = (
+            np.zeros(N, np.float32),
+            np.zeros(N, np.float32),
+            np.zeros(N, np.float32),
+        )
         slope = variance = weight = own = mixed = 0.0
         best, size = -np.inf, 0
         for n in range(N):
@@ -42,7 +47,7 @@ def best_supports(
                 gain = slope * slope / (2 * curvature) - costs[n]
                 if gain > best:
                     best, size = gain, n + 1
-            _add_entry(G[i], C[i], z[n], w[i], field, shared, turned)
+            _add_entry(G[i], C[i], np.float32(z[n]), np.float32(w[i]), field, shared, turned)
         Z[k] = 0.0
         for n in range(size):
             Z[k, order[n]] = z[n]

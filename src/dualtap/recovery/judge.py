@@ -388,13 +388,23 @@ class Features:
 
 
 def _curvature_of_pairs(F: F32, W: F32, Z: F32) -> F64:
-    """Return Σ_ai F_aμ F_aν W_ai ζ_i^μ ζ_i^ν, from the sites where neither pattern is 0."""
+    """Return Σ_ai F_aμ F_aν W_ai ζ_i^μ ζ_i^ν, site by site, from the patterns that are not 0 there.
+
+    Where sites are many and patterns few, pattern by pattern.
+    """
     H = np.zeros((len(Z), len(Z)))
-    for mu in range(len(Z)):
-        on = np.flatnonzero(Z[mu])
-        zeta, variances = (Z, W) if len(on) == Z.shape[1] else (Z[:, on], W[:, on])
-        nu = mu + np.flatnonzero(zeta[mu:].any(axis=1))
-        products = (F[:, nu] * F[:, mu : mu + 1]).T @ variances
-        products *= zeta[nu]
-        H[mu, nu] = H[nu, mu] = products @ zeta[mu]
+    if 2 * len(Z) < Z.shape[1]:
+        for mu in range(len(Z)):
+            on = np.flatnonzero(Z[mu])
+            zeta, variances = (Z, W) if len(on) == Z.shape[1] else (Z[:, on], W[:, on])
+            nu = mu + np.flatnonzero(zeta[mu:].any(axis=1))
+            products = (F[:, nu] * F[:, mu : mu + 1]).T @ variances
+            products *= zeta[nu]
+            H[mu, nu] = H[nu, mu] = products @ zeta[mu]
+        return H
+    columns, roots = np.ascontiguousarray(F.T), np.sqrt(W.T)
+    for i, root in enumerate(roots):
+        on = np.flatnonzero(Z[:, i])
+        A = columns[on] * root
+        H[np.ix_(on, on)] += (A @ A.T) * np.outer(Z[on, i], Z[on, i])
     return H

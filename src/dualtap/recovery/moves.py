@@ -206,11 +206,12 @@ def distinct(Z: F32) -> F32:
 def unlike(Z: F32) -> list[int]:
     """Return the vectors that are nearly equal to no earlier one of them, up to sign."""
     size = np.sqrt(sizes_of(Z))
-    cosine = np.abs(Z @ Z.T) / np.outer(size, size)
-    kept: list[int] = []
+    alike = np.abs(Z @ Z.T) > calibration.SAME * np.outer(size, size)
+    kept, new = [], np.ones(len(Z), dtype=np.bool_)
     for k in range(len(Z)):
-        if not (cosine[k, kept] > calibration.SAME).any():
+        if new[k]:
             kept.append(k)
+            new &= ~alike[k]
     return kept
 
 

@@ -21,6 +21,7 @@ from dualtap.spins.blocks import F32
 _STEPS = 60
 _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far
 _SHORTER = 10.0  # times that a step is shorter after one too far
+_RELAXED = 2.0  # times that both are relaxed after one that gained
 _SETTLED = 2e-2  # nats for each strength
 _MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
@@ -113,8 +114,8 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
                 C, fresh = judge.curvature(Z, g, b), True
             continue
         slow, moved = risen > _SLOW * last, risen > _MOVED * (len(g) + 1)
-        g, b, now, ridge = g + dg, b + db - dg @ A, new, max(ridge / _STIFFER, _ROUNDING)
-        share = min(_SHORTER * share, 1.0)
+        g, b, now, ridge = g + dg, b + db - dg @ A, new, max(ridge / _RELAXED, _ROUNDING)
+        share = min(_RELAXED * share, 1.0)
         if risen < _SETTLED * (len(g) + 1):
             break
         last, fresh = risen, False

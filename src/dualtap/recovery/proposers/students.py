@@ -13,17 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import F64, Judge
 from dualtap.recovery.moves import State
-from dualtap.recovery.objective import pattern_costs, sizes_of
+from dualtap.recovery.objective import pattern_costs
 from dualtap.spins.blocks import F32, weighted
 
 MOST_SPINS = 700
 """Spins beyond which no matrix of residual couplings is made."""
 _ITERATIONS = 6
 _WORK = 2**21
+_DENSE, _TOLERANCE = 200, 1e-2  # spins up to which all eigenvectors are computed, and of fewer
 
 
 class ResidualCouplings(NamedTuple):
@@ -74,6 +76,7 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
     Y = np.concatenate([Y, of_pairs[:, None] * (pairs @ couplings.G)])
     sign = np.concatenate([sign, of_pairs])
     one = np.ones(judge.n_spins)
+    G, C = couplings.G.astype(np.float32), couplings.C.astype(np.float32)  # rows stay in the cache
     parts = []
     for counted in (1.0, 2.0):
         sizes = np.arange(1.0, judge.n_spins + 1)
@@ -82,7 +85,7 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
         moving = np.arange(len(Y))
         for _ in range(_ITERATIONS):
             new = np.empty((len(moving), judge.n_spins))
-            best_supports(couplings.G, couplings.C, couplings.w, y, sign[moving], costs, new)
+            best_supports(G, C, couplings.w, y, sign[moving], costs, new)
             changed = (new != Z[moving]).any(axis=1)
             Z[moving] = new
             parts.append(new[changed])
@@ -90,24 +93,33 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
             if not len(moving):
                 break
             y = sign[moving][:, None] * (Z[moving] @ couplings.G)
-    pool = np.concatenate([*parts, pairs]).astype(np.float32)
-    pool = pool[sizes_of(pool) > 1]
+    pool = np.concatenate([*parts, pairs]).astype(np.int8)
+    pool = pool[np.count_nonzero(pool, axis=1) > 1]
     first = np.argmax(pool != 0, axis=1)
     pool *= pool[np.arange(len(pool)), first][:, None]
-    return np.unique(pool, axis=0)
+    return np.unique(pool, axis=0).astype(np.float32)
 
 
 def _directions(couplings: ResidualCouplings, n_samples: float) -> tuple[F64, F64]:
     """Return orders of entries to start from, and the signs of the strengths."""
     scale = np.sqrt(couplings.w)
     k, N = _n_students(len(scale)), len(scale)
-    G = couplings.G / np.outer(scale, scale)
-    up, down = (eigh(x, subset_by_index=[N - k, N - 1])[1].T * scale for x in (G, -G))
+    down, up = (V * scale for V in _extremes(couplings.G / np.outer(scale, scale), k))
     if n_samples <= N:  # there are always sums of spins that are equal in all of few samples
         return np.concatenate([up, down]), np.repeat([1.0, -1.0], k)
     # Directions in which spins hardly vary are where repulsive patterns are.
     flat = eigh(couplings.C + 1e-6 * np.eye(N), subset_by_index=[0, k - 1])[1].T
     return np.concatenate([up, down, flat]), np.repeat([1.0, -1.0, -1.0], k)
+
+
+def _extremes(A: F64, k: int) -> tuple[F64, F64]:
+    """Return the eigenvectors of the k lowest and of the k highest eigenvalues, in rows."""
+    N = len(A)
+    if N <= _DENSE:
+        V = np.linalg.eigh(A)[1].T
+    else:
+        V = eigsh(A, 2 * k, which="BE", v0=np.ones(N), tol=_TOLERANCE)[1].T
+    return V[:k], V[-k:]
 
 
 def _n_students(n_spins: int) -> int:
