@@ -406,5 +406,5 @@ def _curvature_of_pairs(F: F32, W: F32, Z: F32) -> F64:
     for i, root in enumerate(roots):
         on = np.flatnonzero(Z[:, i])
         A = columns[on] * root
-        H[np.ix_(on, on)] += (A @ A.T) * np.outer(Z[on, i], Z[on, i])
+        H[on[:, None], on] += (A @ A.T) * (Z[on, i, None] * Z[on, i])
     return H
