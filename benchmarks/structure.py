@@ -49,9 +49,9 @@ Samples are sites of the genome (or roll calls), units are people (or senators).
 ±1 label of the units, mean ± standard error over {N_DRAWS} draws of the samples without
 replacement, seeds from {FIRST_SEED} on (where all samples are used, the seed of the fit is all that
 changes). Ours: the best pattern of HopfieldPatterns with default parameters, entries of 0 count as
-wrong by a half; on the support: without the entries of 0 of that pattern. Singular vector: sign of the leading right singular vector of the samples, each
-with its mean over observed entries subtracted. Seconds are medians, two fits side by side on one
-thread each."""
+wrong by a half; on the support: without the entries of 0 of that pattern. Singular vector: sign of
+the leading right singular vector of the samples, each with its mean over observed entries
+subtracted. Seconds are medians, two fits side by side on one thread each."""
 
 
 def load_labelled(name: str, folder: Path) -> tuple[Bits, Bits]:
