@@ -6,7 +6,8 @@ from scipy.special import log_expit
 
 from dualtap.local_fields import filled
 from dualtap.recovery import calibration, judge
-from dualtap.recovery.judge import Features, Judge
+from dualtap.recovery.derivatives import Features
+from dualtap.recovery.judge import Judge
 from dualtap.spins import as_spins
 
 STEP = 1e-5

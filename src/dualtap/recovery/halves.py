@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Judge
+from dualtap.recovery.derivatives import F64
+from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, freed, null, paying, stated, unlike
 from dualtap.recovery.objective import sizes_of
 from dualtap.recovery.proposers.rotation import Residual, residual_of, rotations

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Features, Judge
+from dualtap.recovery.derivatives import F64, Features
+from dualtap.recovery.judge import Judge
 from dualtap.recovery.objective import (
     description_length,
     fields_cost,

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Judge
+from dualtap.recovery.derivatives import F64
+from dualtap.recovery.judge import Judge
 from dualtap.recovery.refit import Fit
 from dualtap.spins.blocks import F32
 

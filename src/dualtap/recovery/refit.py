@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from dualtap.fitted.training import prior_precision
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Curvature, Judge, Statistics
+from dualtap.recovery.derivatives import F64
+from dualtap.recovery.judge import Curvature, Judge, Statistics
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 

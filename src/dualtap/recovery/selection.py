@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Features, Judge
+from dualtap.recovery.derivatives import F64, Features
+from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, unlike
 from dualtap.recovery.objective import pattern_costs, sizes_of
 from dualtap.recovery.refit import strength_precision, times_counted

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from dualtap.spins.blocks import F32, Blocks, weighted
 
 LEVEL = 1.0
-"""Tracy–Widom deviate above which a direction is not noise; the false-positive rate on independent
-random spins is 3 to 4 %. Directions are tested in order up to the first one that is noise, so that
-this is also the rate of one direction too many."""
+"""Tracy–Widom deviate above which data are not noise; the false-positive rate on independent random
+spins is 3 to 4 %."""
+NEXT_LEVEL = 2.0
+"""The same for every direction after the first: 1 %, for there are many of them."""
 
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
@@ -89,16 +90,16 @@ def deviates(
 
 
 def count_signals(t: NDArray[np.float64]) -> int:
-    """Return how many leading deviates lie above ``LEVEL``.
+    """Return how many leading deviates lie above ``LEVEL`` and ``NEXT_LEVEL``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap.subspace.noise import count_signals
-    >>> count_signals(np.array([9.0, 4.0, 0.5, 7.0]))
-    2
+    >>> count_signals(np.array([9.0, 4.0, 1.5, 7.0])), count_signals(np.array([1.5, 1.5]))
+    (2, 1)
     """
-    above = t > LEVEL
+    above = t > np.where(np.arange(len(t)) == 0, LEVEL, NEXT_LEVEL)
     return len(t) if above.all() else int(np.argmin(above))
 
 

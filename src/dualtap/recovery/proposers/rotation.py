@@ -10,7 +10,7 @@ from scipy.linalg import eigvalsh
 
 from dualtap.local_fields import filled
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import Features
+from dualtap.recovery.derivatives import Features
 from dualtap.recovery.refit import Fit
 from dualtap.spins.blocks import F32, Blocks, weighted
 from dualtap.subspace.noise import LEVEL, balanced, noise_edge

@@ -16,7 +16,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
 from dualtap.recovery import calibration
-from dualtap.recovery.judge import F64, Judge
+from dualtap.recovery.derivatives import F64
+from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.objective import pattern_costs
 from dualtap.spins.blocks import F32, weighted
