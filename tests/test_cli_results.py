@@ -193,6 +193,21 @@ def test_filled_files_keep_everything_else(data):
     assert json.loads(again[1]) == {"filled": n_gaps, "samples": 200, "file": "filled.parquet"}
 
 
+def test_filled_text_speaks_the_words_that_it_was_read_with(data):
+    words = {"1": "yes", "0": "no"}
+    lines = [line.split(",") for line in Path("gaps.csv").read_text().splitlines()]
+    n_spins = len(read_samples("gaps.csv").names)
+    first = len(lines[0]) - n_spins
+    worded = [lines[0], *([*x[:first], *(words.get(v, v) for v in x[first:])] for x in lines[1:])]
+    Path("worded.csv").write_text("\n".join(map(",".join, worded)) + "\n")
+    options = ("--true", "Yes", "--false", "No")
+    assert data("impute", "gaps.csv", "model.npz", "-o", "plain.csv")[0] == 0
+    assert data("impute", "worded.csv", "model.npz", "-o", "spoken.csv", *options)[0] == 0
+    plain = pd.read_csv("plain.csv", dtype=str, keep_default_na=False).iloc[:, first:]
+    spoken = pd.read_csv("spoken.csv", dtype=str, keep_default_na=False).iloc[:, first:]
+    assert spoken.equals(plain.replace({"1": "Yes", "0": "No"}))
+
+
 def test_the_same_seed_fills_the_same(data):
     for name, seed in (("a", 1), ("b", 1)):
         assert data("impute", "gaps.csv", "model.npz", "--seed", seed, "-o", f"{name}.csv")[0] == 0

@@ -80,6 +80,12 @@ class Reading:
     zero_is_missing: bool
     allow_expansion: bool
 
+    @property
+    def spellings(self) -> tuple[str, str] | None:
+        """What stands for -1 and for +1 by ``--false`` and ``--true``: the first word of each."""
+        false, true = _listed(self.false), _listed(self.true)
+        return (false[0], true[0]) if false and true else None
+
     def read(self, path: Path, *, on_workers: bool = False) -> SampleFile:
         """Return what a file holds; an error of an option is worded in terms of options."""
         from dualtap.io import read_samples

@@ -88,7 +88,8 @@ def impute(
 ) -> None:
     """Fill missing entries of DATA with their most probable values given the rest of the row.
 
-    Columns of DATA are matched with the model by name and keep their order.
+    Columns of DATA are matched with the model by name and keep their order. Text that was read with
+    --true and --false is written in these words.
     """
     from dualtap._files import check_free
     from dualtap.io import FORMATS as FILE_FORMATS
@@ -106,6 +107,7 @@ def impute(
         sample_names=filled.sample_names,
         labels=filled.label_columns,
         parameters={"model": str(model), "seed": seed},
+        spellings=reading.spellings,
         force=force,
     )
     n_filled = given.spins.n_missing

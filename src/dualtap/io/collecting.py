@@ -127,6 +127,8 @@ class Format(NamedTuple):
     folder: bool = False
     keeps_teacher: bool = False
     """It also takes arrays of numbers: how the samples were made."""
+    spelled: Callable[..., None] | None = None
+    """As ``write``, with ``spellings``: the words for -1 and for +1."""
 
 
 class Collector:

@@ -29,7 +29,7 @@ from dualtap.spins import Spins, as_spins
 
 def _text(delimiter: str, *, gzipped: bool = False) -> Format:
     write = partial(write_text, delimiter=delimiter, gzipped=gzipped)
-    return Format(partial(read_text, delimiter=delimiter), write, table=True)
+    return Format(partial(read_text, delimiter=delimiter), write, table=True, spelled=write)
 
 
 def _columns(*, parquet: bool) -> Format:
@@ -198,6 +198,7 @@ def write_samples(
     labels: Labels = None,
     teacher: HopfieldModel | None = None,
     parameters: dict[str, Any] | None = None,
+    spellings: tuple[str, str] | None = None,
     force: bool = False,
 ) -> None:
     """Write samples; an ``.npz`` also keeps the teacher and how the samples were made.
@@ -217,6 +218,8 @@ def write_samples(
     teacher : HopfieldModel, optional
     parameters : dict, optional
         Anything JSON can hold, kept beside the samples.
+    spellings : tuple of two str, optional
+        What stands for -1 and for +1 in text, as in ``("no", "yes")``. Other formats hold numbers.
     force : bool
         Overwrite an existing file.
 
@@ -241,7 +244,10 @@ def write_samples(
     if known.keeps_teacher:
         beside |= _made_by(teacher, parameters or {})
     with (atomic_folder if known.folder else atomic_write)(path, force=force) as target:
-        known.write(target, spins, beside)
+        if spellings is None or known.spelled is None:
+            known.write(target, spins, beside)
+        else:
+            known.spelled(target, spins, beside, spellings=spellings)
 
 
 def _beside(

@@ -236,6 +236,7 @@ def write_text(
     *,
     delimiter: str,
     gzipped: bool = False,
+    spellings: tuple[str, str] | None = None,
 ) -> None:
     r"""Write samples as text.
 
@@ -246,6 +247,8 @@ def write_text(
     beside : mapping of str to arrays of text
     delimiter : str
     gzipped : bool
+    spellings : tuple of two str, optional
+        What stands for -1 and for +1; numbers in the encoding of the spins when not given.
 
     Examples
     --------
@@ -259,7 +262,7 @@ def write_text(
     """
     if gzipped:
         with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
-            write_text(packed, spins, beside, delimiter=delimiter)
+            write_text(packed, spins, beside, delimiter=delimiter, spellings=spellings)
         return
     text = io.TextIOWrapper(
         cast("IO[bytes]", file), encoding="utf-8", newline="", write_through=True
@@ -268,8 +271,8 @@ def write_text(
     names, before, after = columns_beside(beside, spins)
     if names is not None:
         writer.writerow([*(name for name, _ in before), *names, *(name for name, _ in after)])
-    low = "-1" if spins.encoding == "-1/+1" else "0"
-    spelling = np.array([low, "", "1"], dtype=object)
+    low, high = spellings or ("-1" if spins.encoding == "-1/+1" else "0", "1")
+    spelling = np.array([low, "", high], dtype=object)
     for rows in spins.blocks(2**20):
         words = spelling[spins.block(rows) + 1].tolist()
         for k, line in enumerate(words, start=rows.start):
