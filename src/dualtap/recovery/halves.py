@@ -75,13 +75,16 @@ class Pools:
         self.one: list[F32] = []
         self.other: list[F32] = []
 
-    def confidence(self, Z: F32) -> F32:
-        r"""Return how sure the entries of patterns are, by what halves propose independently.
+    def __len__(self) -> int:
+        """Return the number of rounds."""
+        return len(self.one)
+
+    def reliability(self, Z: F32) -> F32:
+        r"""Return how sure patterns are, by what halves propose independently.
 
         Of a pattern, the vectors nearest to it that the halves propose have the cosine c. All
         samples together have the reliability :math:`2c / (1 + c)` (Spearman and Brown), and the
-        pattern the correlation :math:`\sqrt{2c / (1 + c)}` with what no sampling disturbs. Entries
-        with which only one half agrees have half of that, others none.
+        pattern the correlation :math:`\sqrt{2c / (1 + c)}` with what no sampling disturbs.
 
         Parameters
         ----------
@@ -89,15 +92,24 @@ class Pools:
 
         Returns
         -------
-        array of shape (n_patterns, n_spins)
+        array of shape (n_patterns, 1)
             In [0, 1].
         """
-        one, other = (_nearest(Z, np.concatenate(pool)) for pool in (self.one, self.other))
+        one, other = self._nearest(Z)
         size = np.sqrt(sizes_of(one) * sizes_of(other))
         c = np.maximum((one * other).sum(axis=1) / size, 0)
-        alike = np.maximum(Z * (one + other) / 2, 0)
-        result: F32 = (np.sqrt(2 * c / (1 + c))[:, None] * alike).astype(np.float32)
+        result: F32 = np.sqrt(2 * c / (1 + c))[:, None].astype(np.float32)
         return result
+
+    def agreement(self, Z: F32) -> F32:
+        """Return how many of the halves agree with each entry of patterns: 0, a half or 1."""
+        one, other = self._nearest(Z)
+        result: F32 = np.maximum(Z * (one + other) / 2, 0)
+        return result
+
+    def _nearest(self, Z: F32) -> tuple[F32, F32]:
+        """Return the vectors of either half that are nearest to patterns."""
+        return _nearest(Z, np.concatenate(self.one)), _nearest(Z, np.concatenate(self.other))
 
 
 def _nearest(Z: F32, pool: F32) -> F32:

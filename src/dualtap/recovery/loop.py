@@ -246,12 +246,12 @@ def confirmed(search: Search, state: State, nothing: State) -> State:
     for _ in range(calibration.HALVINGS if is_small else 1):
         halves, pools = halves_of(judge, rng, search.spins.reads), Pools()
         model = _confirmed_by(halves, search, state, pools)
-        if not models:
-            if model is state:
-                return state
+        if not search.pools:
             search.pools = pools
             if len(state.fit.Z):  # are in no pool yet
                 propose(halves, nothing, pools, search.rng)
+        if model is state and not models:
+            return state
         models += [] if model is state else [model]
     if len(models) == 1:
         return models[0]
