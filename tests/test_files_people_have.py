@@ -216,7 +216,8 @@ def test_the_command_reads_a_survey(run, tmp_path):
     some = ["--columns", '"likes tea, or coffee",b,c', *how[4:]]
     assert run("fit", "survey.csv", "-o", "some.npz", *some)[0] == 0
     assert run("impute", "survey.csv", "m.npz", "-o", "filled.csv", *how)[0] == 0
-    filled = read_samples(tmp_path / "filled.csv", labels=["sex", "town"])
+    words = {"true": "ja", "false": "nein"}  # as they were read
+    filled = read_samples(tmp_path / "filled.csv", labels=["sex", "town"], **words)
     assert filled.spins.complete
     assert filled.sample_names[:2] == ("1", "2")
 

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from scipy.special import log_expit
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.local_fields import filled, local_fields, log_likelihoods, log_sigmoid
+from dualtap.local_fields import (
+    filled,
+    local_fields,
+    log_likelihoods,
+    log_sigmoid,
+    observed_fields,
+)
 
 many = settings(max_examples=60, deadline=None)
 
@@ -80,6 +86,22 @@ def test_missing_spins_are_filled_by_steps_of_mean_field(seed, M, k, n_spins, mi
         expected = np.where(S == 0, expected + step, S)
     np.testing.assert_allclose(found, expected, atol=1e-4)
     assert (np.abs(found) <= 1).all()
+
+
+@many
+@cases
+def test_a_spin_does_not_explain_itself_through_gaps(seed, M, k, n_spins, missing):
+    S, zeta, g, b = drawn(seed, M, k, n_spins, missing)
+    turned = S.copy()
+    turned[:, 0] *= -1
+    h, after = (observed_fields(s, zeta, g, b) for s in (S, turned))
+    np.testing.assert_allclose(h[:, 0], after[:, 0], atol=1e-4)
+    assert (h[S == 0] == 0).all()
+
+
+def test_without_gaps_observed_fields_are_local_fields():
+    S, zeta, g, b = drawn(0, 5, 3, 7, 0.0)
+    np.testing.assert_array_equal(observed_fields(S, zeta, g, b), local_fields(S, zeta, g, b))
 
 
 def test_complete_samples_stay_as_they_are():

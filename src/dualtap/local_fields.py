@@ -4,10 +4,15 @@ r"""The field on a spin given all others, and what it says about the spin.
           \qquad P(s_{ai} | s_{a\setminus i}) = \sigma(2 s_{ai} h_{ai})
 
 Pure functions of a block of samples, which every likelihood of this package is made of.
+
+Gaps are filled by their means given the observed spins, but never given the spin whose field they
+add to: it would explain itself. The observed entries of a row with gaps are divided in two, and
+gaps are filled given either half, for the fields on the other (:func:`cross_filled`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +20,15 @@ from numpy.typing import NDArray
 
 Floats = TypeVar("Floats", bound=NDArray[np.floating[Any]])
 
-__all__ = ["filled", "local_fields", "log_likelihoods", "log_sigmoid"]
+__all__ = [
+    "cross_filled",
+    "filled",
+    "local_fields",
+    "log_likelihoods",
+    "log_sigmoid",
+    "observed_fields",
+    "second_half",
+]
 
 _FILL_STEPS = 3
 
@@ -153,6 +166,90 @@ def filled(
         f = (result @ patterns.T * scale) @ patterns
         relax(seen.view(np.int8), f, own, b, step, result)
     return result
+
+
+def second_half(S: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Return every second observed entry of the rows that have gaps.
+
+    Parameters
+    ----------
+    S : array of shape (n_samples, n_spins)
+        ±1, or 0 for a missing entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.local_fields import second_half
+    >>> second_half(np.array([[1, -1, 0, 1, 1], [1, 1, 1, 1, 1]])).astype(int)
+    array([[0, 1, 0, 0, 1],
+           [0, 0, 0, 0, 0]])
+    """
+    seen = S != 0
+    result: NDArray[np.bool_] = seen & (np.cumsum(seen, axis=1) % 2 == 0)
+    result[seen.all(axis=1)] = False
+    return result
+
+
+def cross_filled(
+    S: NDArray[np.float32],
+    patterns: NDArray[np.float32],
+    strengths: NDArray[np.floating[Any]],
+    fields: NDArray[np.floating[Any]] | None = None,
+    means: NDArray[np.floating[Any]] | None = None,
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Yield one half of the entries, and samples with gaps filled given the other half.
+
+    Once, with all entries, if no row has gaps.
+
+    Parameters
+    ----------
+    S, patterns, strengths, fields, means : as in :func:`filled`
+
+    Yields
+    ------
+    scored : array of shape (n_samples, n_spins)
+        The entries of one half, 0 elsewhere.
+    whole : array of shape (n_samples, n_spins)
+        All observed entries, and the filled ones.
+    """
+    if S.all():
+        yield S, S
+        return
+    second = second_half(S)
+    for half in (~second, second) if second.any() else (~second,):
+        given = filled(np.where(half, 0, S), patterns, strengths, fields, means)
+        yield np.where(half, S, 0), np.where(S != 0, S, given)
+
+
+def observed_fields(
+    S: NDArray[np.float32],
+    patterns: NDArray[np.float32],
+    strengths: NDArray[np.floating[Any]],
+    fields: NDArray[np.floating[Any]] | None = None,
+    means: NDArray[np.floating[Any]] | None = None,
+) -> NDArray[np.float32]:
+    """Return the field on every observed spin given the others, 0 on missing ones.
+
+    Parameters
+    ----------
+    S, patterns, strengths, fields, means : as in :func:`filled`
+
+    Returns
+    -------
+    array of shape (n_samples, n_spins), float32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.local_fields import observed_fields
+    >>> zeta, g = np.ones((1, 4), np.float32), np.array([4.0])
+    >>> observed_fields(np.array([[1, 1, 0, 0]], np.float32), zeta, g).round(2)
+    array([[2.99, 2.99, 0.  , 0.  ]], dtype=float32)
+    """
+    h = np.zeros(S.shape, np.float32)
+    for scored, whole in cross_filled(S, patterns, strengths, fields, means):
+        h += np.where(scored, local_fields(whole, patterns, strengths, fields), 0)
+    return h
 
 
 def log_likelihoods(S: NDArray[np.float32], h: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -126,7 +126,7 @@ def test_images_show_the_model_pixel_by_pixel(visit, digits):
     )
     colour = [tuple(pixels[4 * i : 4 * i + 3]) for i in range(64)]
     m = np.round(model.magnetizations_[0], 2)
-    on, off = ({colour[i] for i in np.flatnonzero(m == sign)} for sign in (1, -1))
+    on, off = ({colour[i] for i in np.flatnonzero(m == end)} for end in (m.max(), m.min()))
     assert len(on) == len(off) == 1
     assert on != off
     style = "getComputedStyle(document.querySelector('.card canvas')).imageRendering"

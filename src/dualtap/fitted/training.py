@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dualtap.local_fields import filled, local_fields
+from dualtap.local_fields import cross_filled, local_fields
 from dualtap.metrics.likelihoods import block_likelihoods
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
@@ -144,18 +144,23 @@ def strength_covariance(
     H, mixed = np.zeros((n_fitted, n_fitted)), np.zeros((n_fitted, n_spins))
     curvature, slopes, residuals = np.zeros(n_spins), [], []
     for S in _blocks(some, _HELD // n_fitted):
-        whole = filled(S, zeta, strengths, fields, means)
-        # By the probability of the other sign, which is exact also where spins are nearly certain.
-        other = expit(-2 * S * local_fields(whole, zeta, strengths, fields))
-        r, w = 2 * S * other, 4 * other * (1 - other) * (S != 0)
-        phi = _slope_of_fields(whole, zeta)[..., None] if tied else _slopes_of_fields(whole, zeta)
-        weighted = w[..., None] * phi
-        H += np.tensordot(weighted, phi, axes=((0, 1), (0, 1)))
-        mixed += weighted.sum(axis=0).T
-        curvature += w.sum(axis=0)
-        slopes.append(np.einsum("ai,aik->ak", r, phi))
+        slope, residual = np.zeros((len(S), n_fitted)), np.zeros(S.shape)
+        for s, whole in cross_filled(S, zeta, strengths, fields, means):
+            # By the probability of the other sign, exact also where spins are nearly certain.
+            other = expit(-2 * s * local_fields(whole, zeta, strengths, fields))
+            r, w = 2 * s * other, 4 * other * (1 - other) * (s != 0)
+            phi = (
+                _slope_of_fields(whole, zeta)[..., None] if tied else _slopes_of_fields(whole, zeta)
+            )
+            weighted = w[..., None] * phi
+            H += np.tensordot(weighted, phi, axes=((0, 1), (0, 1)))
+            mixed += weighted.sum(axis=0).T
+            curvature += w.sum(axis=0)
+            slope += np.einsum("ai,aik->ak", r, phi)
+            residual += r
+        slopes.append(slope)
         if fields is not None:
-            residuals.append(r)
+            residuals.append(residual)
     u = np.concatenate(slopes).astype(np.float64)
     summed = np.diag(H).copy()
     if fields is not None:

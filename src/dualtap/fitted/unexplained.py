@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.local_fields import filled, local_fields, log_likelihoods
+from dualtap.local_fields import log_likelihoods, observed_fields
 from dualtap.spins.blocks import F32
 
 LARGEST_SHARE = 0.05
@@ -101,8 +101,7 @@ def _local_fields(
     fields: NDArray[np.float64] | None,
     means: NDArray[np.float64],
 ) -> F32:
-    zeta = patterns.astype(np.float32)
-    return local_fields(filled(S, zeta, strengths, fields, means), zeta, strengths, fields)
+    return observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
 
 
 class Pairs(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualtap._parameters import as_fields, as_strengths
-from dualtap.local_fields import filled, local_fields, log_likelihoods
+from dualtap.local_fields import log_likelihoods, observed_fields
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
 
@@ -75,8 +75,8 @@ def pseudo_likelihood(
     .. math:: \frac1{MN} \sum_{a,i} \log\frac1{1+e^{-2 s_i^a h_i^a}}, \qquad
               h_i = b_i + \sum_\mu \frac{g_\mu}N \zeta^\mu_i \sum_{j\ne i} \zeta^\mu_j s_j
 
-    Missing entries are left out of the mean; in the fields of others they are taken at their
-    means given the observed entries (:func:`dualtap.local_fields.filled`).
+    Missing entries are left out of the mean; in the field on an observed spin they are taken at
+    their means given other observed ones (:func:`dualtap.local_fields.cross_filled`).
     No patterns and no fields give -log 2, that of independent random spins.
 
     Parameters
@@ -195,6 +195,5 @@ def block_likelihoods(
     >>> block_likelihoods(S, zeta, np.array([0.0]), None, None).round(4)
     array([[-1.3863,  2.    ]])
     """
-    whole = S if S.all() else filled(S, patterns, strengths, fields, means)
-    total = log_likelihoods(S, local_fields(whole, patterns, strengths, fields))
+    total = log_likelihoods(S, observed_fields(S, patterns, strengths, fields, means))
     return np.column_stack([total, np.count_nonzero(S, axis=1)])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.local_fields import filled
+from dualtap.local_fields import filled, second_half
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64, curvature_of_pairs
 from dualtap.spins import DenseSpins, Spins
@@ -143,14 +143,16 @@ class Judge:
         self.mean = total / (self.n_observed + 1)
         self.n_entries = self.weight * float(self.n_observed.sum())
         self.n_seen = 0
+        self._scored, self._weights = self.rows, self.weights
+        self._gaps: _Gaps | None = None
+        if not spins.complete:
+            self._gaps = _Gaps(self.rows, self.mean)
+            self._scored = self._gaps.scored
+            self._weights = None if self.weights is None else self.weights[self._gaps.source]
         self._patterns = np.empty((0, self.n_spins), np.float32)
-        self._overlaps = np.empty((len(self.rows), 0), np.float32)
+        self._overlaps = np.empty((len(self._scored), 0), np.float32)
         self._known: set[int] = set()  # first rows of the blocks whose overlaps are there
         self._memory = np.empty((2, self._step, self.n_spins), np.float32)
-        self._filled: F32 | None = None
-        if not spins.complete:
-            mean = self.mean.astype(np.float32)
-            self._filled = np.where(self.rows == 0, mean, self.rows)
 
     def as_spins(self, reads: Reads | None = None) -> DenseSpins:
         """Return the rows with their weights as samples of their own."""
@@ -171,15 +173,20 @@ class Judge:
         most : int, optional
             As in :meth:`blocks`.
         """
-        if self._filled is None:
+        if self._gaps is None:
             return
         for rows in self.blocks(most):
-            self._filled[rows] = filled(self.rows[rows], Z, g, b, self.mean)
+            self._gaps.fill(rows, Z, g, b, self.mean)
             self._known.discard(rows.start)
 
     @property
     def _step(self) -> int:
-        return min(max(1, _CHUNK // self.n_spins), len(self.rows))
+        return min(max(1, _CHUNK // self.n_spins), len(self._scored))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether entries are missing."""
+        return self._gaps is not None
 
     def blocks(self, most: int | None = None) -> list[slice]:
         """Return blocks of rows that are looked at together.
@@ -189,8 +196,8 @@ class Judge:
         most : int, optional
             Return evenly spread blocks of about so many entries.
         """
-        step, n = self._step, len(self.rows)
-        every = 1 if most is None else max(1, self.rows.size // max(most, step * self.n_spins))
+        step, n = self._step, len(self._scored)
+        every = 1 if most is None else max(1, self._scored.size // max(most, step * self.n_spins))
         return [slice(k, min(k + step, n)) for k in range(0, n, every * step)]
 
     def _spread(self, every: int) -> list[NDArray[np.int64]]:
@@ -200,7 +207,7 @@ class Judge:
 
     def samples(self, rows: slice) -> F32:
         """Return some of the rows, missing spins filled in."""
-        return self.rows[rows].astype(np.float32) if self._filled is None else self._filled[rows]
+        return self.rows[rows].astype(np.float32) if self._gaps is None else self._gaps.whole[rows]
 
     def null_fields(self) -> F64:
         """Return the fields that explain the mean of every spin."""
@@ -211,7 +218,7 @@ class Judge:
         """Return the products of rows with patterns, which are kept until either changes."""
         if not np.array_equal(self._patterns, Z):
             self._patterns, self._known = Z.copy(), set()
-            self._overlaps = np.empty((len(self.rows), len(Z)), np.float32)
+            self._overlaps = np.empty((len(self._scored), len(Z)), np.float32)
         for rows in blocks:
             if rows.start not in self._known:
                 np.dot(self.samples(rows), Z.T, out=self._overlaps[rows])
@@ -228,11 +235,11 @@ class Judge:
         L, slope, sums = 0.0, np.zeros(P), np.zeros((3, len(sites.own)))
         for rows in blocks:
             R = sites.fields(overlaps[rows], self._memory[0])
-            if self.weights is None:
-                L += statistics_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, sums)
+            if self._weights is None:
+                L += statistics_of(self._scored[rows].ravel(), R.ravel(), sites.own, sites.b, sums)
             else:
-                given = sites.own[:N], sites.b[:N], self.weights[rows], sums[:, :N]
-                L += weighted_statistics_of(self.rows[rows], R, *given)
+                given = sites.own[:N], sites.b[:N], self._weights[rows], sums[:, :N]
+                L += weighted_statistics_of(self._scored[rows], R, *given)
             slope += np.einsum("ap,ap->p", overlaps[rows], R @ Z.T, dtype=np.float64)
         residual, variance, turned = self.weight * sums.reshape(3, -1, N).sum(axis=1)
         slope = (self.weight * slope - turned @ np.square(Z).T) / N
@@ -247,11 +254,13 @@ class Judge:
         overlaps = self._overlaps_with(Z, blocks)
         for rows in blocks:
             f = sites.fields(overlaps[rows], self._memory[0])
-            if self.weights is None:
-                total += log_likelihood_of(self.rows[rows].ravel(), f.ravel(), sites.own, sites.b)
+            if self._weights is None:
+                total += log_likelihood_of(
+                    self._scored[rows].ravel(), f.ravel(), sites.own, sites.b
+                )
             else:
-                given = sites.own[:N], sites.b[:N], self.weights[rows]
-                total += weighted_log_likelihood_of(self.rows[rows], f, *given)
+                given = sites.own[:N], sites.b[:N], self._weights[rows]
+                total += weighted_log_likelihood_of(self._scored[rows], f, *given)
         return self.weight * total
 
     def one_strength(self, Z: F32, most: int | None = None) -> OneStrength:
@@ -261,16 +270,15 @@ class Judge:
         blocks, sites = self.blocks(most), _Sites(Z, np.ones(len(Z)), np.zeros(self.n_spins))
         overlaps = self._overlaps_with(Z, blocks)
         x = np.empty((sum(rows.stop - rows.start for rows in blocks), self.n_spins), np.float32)
-        n = 0
+        n, n_entries = 0, 0.0
         for rows in blocks:
             f = sites.fields(overlaps[rows], x[n:])
-            align(self.rows[rows].ravel(), f.ravel(), sites.own)
-            n += len(f)
+            align(self._scored[rows].ravel(), f.ravel(), sites.own)
+            n, n_entries = n + len(f), n_entries + self._n_entries(rows)
         weights = None
-        if self.weights is not None:
-            weights = np.concatenate([self.weights[rows] for rows in blocks])
-        n_judged = n if weights is None else float(weights.sum(dtype=np.float64))
-        return OneStrength(x, self.n_samples / n_judged, weights)
+        if self._weights is not None:
+            weights = np.concatenate([self._weights[rows] for rows in blocks])
+        return OneStrength(x, self.n_entries / n_entries, weights)
 
     def residuals(self, Z: F32, g: F64, b: F64) -> Iterator[tuple[F32, F32, F32, F32 | None]]:
         """Yield samples, what the model leaves of them, the variance of that, and weights.
@@ -285,9 +293,14 @@ class Judge:
         for rows in blocks:
             R = sites.fields(overlaps[rows], self._memory[0])
             W = self._memory[1][: len(R)]
-            residuals_of(self.rows[rows].ravel(), R.ravel(), sites.own, sites.b, W.ravel())
-            w = None if self.weights is None else self.weights[rows]
+            residuals_of(self._scored[rows].ravel(), R.ravel(), sites.own, sites.b, W.ravel())
+            w = None if self._weights is None else self._weights[rows]
             yield self.samples(rows), weighted(R, w), weighted(W, w), w
+
+    def _n_entries(self, rows: slice | NDArray[np.int64]) -> float:
+        """Return the number of entries of some rows, each as often as its row counts."""
+        counts = np.count_nonzero(self._scored[rows], axis=1)
+        return float(counts.sum() if self._weights is None else self._weights[rows] @ counts)
 
     def curvature(self, Z: F32, g: F64, b: F64) -> Curvature:
         """Return the second derivatives, by as many rows as are needed."""
@@ -297,25 +310,65 @@ class Judge:
         overlaps = self._overlaps_with(Z, blocks)
         fewest = max(calibration.CURVATURE_ENTRIES, _ROWS_PER_PATTERN * P * N)
         most = max(fewest, _PRODUCTS // max(P, 1) ** 2)
-        every = max(1, self.rows.size // most)
+        every = max(1, self._scored.size // most)
         H, sums, along = np.zeros((P, P)), np.zeros((2, N)), np.zeros((2, P, N))
-        n_samples = 0.0
+        n_entries = 0.0
         for rows in blocks if every == 1 else self._spread(every):
             W = sites.fields(overlaps[rows], self._memory[0])
             signed = self._memory[1][: len(W)]
-            variances_of(self.rows[rows].ravel(), W.ravel(), sites.own, sites.b, signed.ravel())
-            w = None if self.weights is None else self.weights[rows]
+            variances_of(self._scored[rows].ravel(), W.ravel(), sites.own, sites.b, signed.ravel())
+            w = None if self._weights is None else self._weights[rows]
             W, signed = weighted(W, w), weighted(signed, w)
             F = overlaps[rows] / np.float32(N)
             H += curvature_of_pairs(F, W, Z)
             sums += W.sum(axis=0), signed.sum(axis=0)
             along += F.T @ W, F.T @ signed
-            n_samples += len(W) if w is None else float(w.sum(dtype=np.float64))
+            n_entries += self._n_entries(rows)
         cross = (Z * along[1]) @ Z2.T / N
         H += (Z2 * sums[0]) @ Z2.T / N**2 - cross - cross.T
-        scale = self.n_samples / n_samples
+        scale = self.n_entries / n_entries
         mixed = Z * along[0] - Z2 * sums[1] / N
         return Curvature(scale * H, scale * mixed, scale * sums[0])
+
+
+class _Gaps:
+    """Rows with gaps, each twice: one half of its entries, and gaps filled given the other half.
+
+    Filled given all entries, gaps would explain those that they were filled by.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_spins), int8
+    mean : array of shape (n_spins,)
+        Where gaps start from.
+
+    Attributes
+    ----------
+    source : array of shape (n_looks,)
+        The row of each look at one.
+    scored : array of shape (n_looks, n_spins), int8
+        The entries of one half, 0 elsewhere; of a row without gaps, all.
+    whole : array of shape (n_looks, n_spins), float32
+        All entries of the row, and the filled ones.
+    """
+
+    def __init__(self, rows: NDArray[np.int8], mean: F64) -> None:
+        second = second_half(rows)
+        twice = second.any(axis=1)
+        self.source = np.repeat(np.arange(len(rows)), 1 + twice)
+        half = second[self.source]
+        first = np.append(True, self.source[1:] != self.source[:-1])
+        half[first] = ~half[first]
+        self._rows = rows[self.source]
+        self.scored = np.where(half, self._rows, 0).astype(np.int8)
+        self._incomplete = (self._rows == 0).any(axis=1)
+        self.whole = np.where(self._rows == 0, mean, self._rows).astype(np.float32)
+
+    def fill(self, rows: slice, Z: F32, g: F64, b: F64, mean: F64) -> None:
+        """Take the gaps of some rows at their means given the half that is not scored."""
+        k = np.arange(rows.start, rows.stop)[self._incomplete[rows]]
+        given = filled(self._rows[k] - self.scored[k], Z, g, b, mean)
+        self.whole[k] = np.where(self._rows[k] == 0, given, self._rows[k])
 
 
 def _counts(spins: Spins, complete: bool) -> tuple[F64, F64]:

@@ -26,6 +26,7 @@ _RELAXED = 2.0  # times that both are relaxed after one that gained
 _SETTLED = 2e-2  # nats for each strength
 _MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
+_FILLINGS, _SHORTER_FILLED = 6, 4.0  # times that gaps are filled anew, and steps shortened
 _EXACT = 1e-4
 _ENOUGH = 2**19  # entries that pin one strength down to a part in a thousand
 _CONDENSED = 1 - 1e-6
@@ -89,8 +90,41 @@ def refit(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
         g = np.full(len(Z), _common_strength(judge, Z, float(g.mean())))
         if not parameters.fields:
             return at(judge, Z, g, b, parameters, 0.0)
-    precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     judge.fill(Z, g, b)
+    fit = _climbed(judge, Z, g, b, parameters)
+    return _with_gaps(judge, fit, g, b) if judge.has_gaps else fit
+
+
+def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
+    """Return a model that is no less likely than its start when it fills the gaps itself.
+
+    The steps from g and b to the fit left the gaps as they were filled at first. They go as far as
+    the likelihood rises with the gaps that the model at their end fills, and again from there.
+    """
+    Z, parameters, share = fit.Z, fit.parameters, 1.0
+    precision, A = strength_precision(Z), _shift(judge, Z, parameters)
+
+    def value(g: F64, b: F64) -> float:
+        judge.fill(Z, g, b)
+        return _penalised(judge.log_likelihood(Z, g, b), g, b + g @ A, precision, fit.spread)
+
+    best = value(g, b)
+    for _ in range(_FILLINGS):
+        further = g + share * (fit.g - g), b + share * (fit.b - b)
+        gain = value(*further) - best
+        if gain < 0:
+            share /= _SHORTER_FILLED
+            continue
+        (g, b), best = further, best + gain
+        if gain < _SETTLED * (len(g) + 1):
+            break
+        fit = _climbed(judge, Z, g, b, parameters)
+    return at(judge, Z, g, b, parameters, fit.spread)
+
+
+def _climbed(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
+    """Return the fit at the maximum of the likelihood, with gaps as they are filled."""
+    precision, A = strength_precision(Z), _shift(judge, Z, parameters)
     now, v, ridge = judge.statistics(Z, g, b), 0.0, _ROUNDING
     moved, share = False, 1.0
     C, fresh, last = judge.curvature(Z, g, b), True, np.inf

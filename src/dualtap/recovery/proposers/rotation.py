@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from dualtap.local_fields import filled
+from dualtap.local_fields import observed_fields
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import Features
 from dualtap.recovery.refit import Fit
@@ -205,10 +205,9 @@ def _response(fit: Fit) -> Callable[[F32], F32]:
     Z, g, b = fit.Z, fit.g, fit.b
 
     def response(S: F32) -> F32:
-        seen = np.square(S)
-        if seen.all():
+        if S.all():
             return np.tanh(Features(S, Z).fields(g, b))
-        T: F32 = np.tanh(Features(filled(S, Z, g, b), Z).fields(g, b)) * seen
+        T: F32 = np.tanh(observed_fields(S, Z, g, b))
         return T
 
     return response

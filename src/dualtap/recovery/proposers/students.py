@@ -46,11 +46,12 @@ def residual_couplings(judge: Judge, state: State) -> ResidualCouplings:
     """Return the slopes along all couplings, in one pass."""
     N, fit = judge.n_spins, state.fit
     G, C, V, A = (np.zeros((N, N)) for _ in range(4))
-    mean = judge.mean.astype(np.float32)
+    mean, n = judge.mean.astype(np.float32), 0.0
     for S, R, W, weights in judge.residuals(fit.Z, fit.g, fit.b):
         G += R.T @ S
         centred = S - mean
         C += weighted(centred, weights).T @ centred
+        n += len(S) if weights is None else float(weights.sum(dtype=np.float64))
         A += W.T @ S
         V += W.T @ np.square(S)
     G, A, V = judge.weight * (G + G.T), judge.weight * A, judge.weight * V
@@ -58,7 +59,7 @@ def residual_couplings(judge: Judge, state: State) -> ResidualCouplings:
     w = fit.statistics.variance + 1e-3 * float(fit.statistics.variance.mean()) + 1e-9
     curvature = V - np.square(A) / w[:, None]
     curvature = np.maximum(curvature + curvature.T, 1e-6)
-    return ResidualCouplings(G, C / judge.n_judged, w, np.square(G) / (2 * curvature))
+    return ResidualCouplings(G, C / n, w, np.square(G) / (2 * curvature))
 
 
 def students(judge: Judge, state: State) -> F32:
