@@ -30,7 +30,7 @@ def judged(X):
 
 
 def looks_at(X, judge):
-    """Entries that a judge scores in each of its looks at a row, and the row as it is filled then."""
+    """Return rows as a judge fills them at each look, and the entries that it scores then."""
     second = second_half(X)
     twice = 1 + second.any(axis=1)
     S = judge.samples(slice(None)).astype(float)
