@@ -143,6 +143,34 @@ def test_sparse_assemblies():
         assert set(range(8 * k, 8 * k + 8)) in supports
 
 
+def test_scales_of_a_questionnaire_are_patterns():
+    """Each by one: mixtures of scales describe the answers as briefly, and read worse."""
+    rng = np.random.default_rng(2)
+    keys = np.repeat(np.eye(4), 12, axis=1) * rng.choice([-1, 1], size=48)
+    loadings = keys * rng.uniform(0.4, 0.9, 48) + (keys == 0) * rng.normal(0, 0.15, (4, 48))
+    x = rng.normal(size=(3000, 4)) @ loadings + 0.7 * rng.logistic(size=(3000, 48))
+    Z = fitted(np.where(x > 0, 1, -1)).patterns_.astype(float)
+    cosine = np.abs(Z @ keys.T) / np.sqrt(np.outer((Z != 0).sum(axis=1), np.full(4, 12)))
+    assert (cosine.max(axis=0) > 0.8).all()
+
+
+@pytest.mark.parametrize("missing", [0.3, 0.8])
+def test_entries_do_not_explain_themselves_through_gaps(missing):
+    """The score of samples with gaps is what exact conditional probabilities give."""
+    rng = np.random.default_rng(0)
+    ideal = rng.normal(size=(2000, 2)) + 1.5 * np.outer(rng.choice([-1, 1], 2000), [1, 0])
+    x = ideal @ rng.normal(size=(2, 45)) + rng.normal(size=45) + rng.logistic(size=(2000, 45))
+    X = np.where(rng.random(x.shape) < missing, np.nan, np.where(x > 0, 1, -1))
+    train, test = X[:1700], X[1700:]
+    model, seen = fitted(train), ~np.isnan(test)
+    p = model.predict_entries(test)
+    exact = np.log(np.where(test > 0, p, 1 - p)[seen]).mean()
+    means = (1 + np.nanmean(train, axis=0)) / 2
+    independent = np.log(np.where(test > 0, means, 1 - means)[seen]).mean()
+    assert model.score(test) == pytest.approx(exact, abs=0.01)
+    assert exact > independent + 0.05
+
+
 def test_a_weak_sparse_pattern_beside_strong_ones():
     """Its direction is below the noise edge; students find it among the entries."""
     rng = np.random.default_rng(1)

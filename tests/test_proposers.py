@@ -16,6 +16,7 @@ from dualtap.recovery.proposers.rotation import (
     rotated,
     rotations,
     share_direction,
+    simple_structure,
     sparse,
     varimax,
 )
@@ -142,6 +143,36 @@ def test_residuals_of_the_truth_are_noise():
     after = residual_of(blocks, fit, rng)
     assert after.n_signal == 0
     assert after.with_at_least(2).n_signal == min(2, len(after.spectrum.vectors))
+
+
+def scales(n_scales, n_items, n_samples, seed):
+    """Answers to a questionnaire: items load on one scale, a little on others; and its keys."""
+    rng = np.random.default_rng(seed)
+    N = n_scales * n_items
+    keys = np.repeat(np.eye(n_scales), n_items, axis=1) * rng.choice([-1, 1], size=N)
+    loadings = keys * rng.uniform(0.4, 0.9, N) + (keys == 0) * rng.normal(0, 0.15, (n_scales, N))
+    x = rng.normal(size=(n_samples, n_scales)) @ loadings + rng.logistic(size=(n_samples, N)) * 0.7
+    return np.where(x > 0, 1, -1).astype(np.int8), keys
+
+
+def test_scales_have_simple_structure():
+    X, keys = scales(4, 12, 3000, seed=0)
+    judge, blocks = Judge(as_spins(X)), Blocks(as_spins(X))
+    left = residual_of(blocks, null(judge).fit, np.random.default_rng(0))
+    Z = simple_structure(left)
+    assert set(np.unique(Z)) <= {-1, 0, 1}
+    assert len(Z) == left.n_signal >= 4
+    assert (cosines(keys, Z).max(axis=1) > 0.8).all()
+
+
+def test_weak_directions_do_not_disturb_simple_structure():
+    X, keys = scales(4, 12, 3000, seed=1)
+    blocks = Blocks(as_spins(X))
+    left = residual_of(blocks, null(Judge(as_spins(X))).fit, np.random.default_rng(0), 10)
+    more = left._replace(least=10)
+    assert more.n_signal == 10
+    Z = simple_structure(more)
+    assert (cosines(keys, Z[(Z != 0).any(axis=1)]).max(axis=1) > 0.75).all()
 
 
 def test_residual_couplings_are_slopes_along_pairs():

@@ -22,8 +22,8 @@ LARGEST_SHARE = 0.05
 """Share of the gain of the patterns that pairs may gain beside them.
 
 Set by looking at these: Hopfield teachers whose patterns were recovered leave up to 0.001, five
-real data sets up to 0.02, sparse graphs (N = 60, M = 3000) 0.1 and more, unless there are more
-patterns than spins: these absorb nearly all, and their number gives them away.
+real data sets up to 0.02, sparse graphs (N = 60, M = 3000) 0.1 and more, unless there are so many
+patterns that these absorb nearly all, and their number gives them away.
 """
 _MOST_SPINS = 1024
 _FEWEST_ROWS = 2  # per spin, below which couplings of single pairs are noise
@@ -160,8 +160,8 @@ def unexplained_pairs(
 def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     """Return why couplings should not be taken from patterns; nothing if they may be.
 
-    Either pairs would gain much beside the patterns, or there are as many patterns as spins, and
-    they no longer describe couplings by fewer numbers than the couplings themselves.
+    Either pairs would gain much beside the patterns, or there are more patterns than half of the
+    spins: as many entries as there are couplings.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     gain 74 % of what the 11 patterns gain (at most 5 % where patterns are right); fit
     dualtap.baselines.PseudoLikelihood instead
     """
-    if n_patterns >= n_spins:
+    if 2 * n_patterns > n_spins:
         what = f"{n_patterns} patterns on {n_spins} spins are no couplings of low rank"
     elif share > LARGEST_SHARE:
         what = (

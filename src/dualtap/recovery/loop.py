@@ -7,7 +7,6 @@ description length alone decides.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,13 @@ from dualtap._random import RandomState, as_generator
 from dualtap._threads import FALSE_ALARMS, one_blas_thread
 from dualtap.recovery import calibration
 from dualtap.recovery.confidence import magnetizations
+from dualtap.recovery.growth import (
+    completed,
+    grown,
+    length_of,
+    with_flat,
+    with_simple_structure,
+)
 from dualtap.recovery.halves import (
     Halves,
     Pools,
@@ -32,7 +38,6 @@ from dualtap.recovery.moves import (
     State,
     enlarged,
     freed,
-    halved,
     null,
     of_one_strength,
     simplest,
@@ -41,10 +46,7 @@ from dualtap.recovery.moves import (
     with_patterns,
 )
 from dualtap.recovery.proposers.rotation import (
-    Residual,
-    binary_sets,
     clustered,
-    flat_set,
     has_flat,
     looks_binary,
     responds_linearly,
@@ -54,9 +56,9 @@ from dualtap.recovery.proposers.rotation import (
     straightened,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS
-from dualtap.recovery.refinement import all_finer, finer, hopfield, refined, with_turned_bits
-from dualtap.recovery.refit import HOPFIELD, at, numbers_of
-from dualtap.recovery.selection import chosen, described_costs, no_costs
+from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
+from dualtap.recovery.refit import at, numbers_of
+from dualtap.recovery.selection import chosen, no_costs
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
 from dualtap.spins.blocks import F32
@@ -114,13 +116,12 @@ def recover(
         state, explained = of_samples(search, nothing)
         if not explained:
             state = grown(search, state, nothing)
+        elif n_patterns is None:
+            state, explained = _or_sparse(search, _or_flat(search, state), nothing)
         if n_patterns is not None:
             state = _likeliest(search, state, nothing, n_patterns)
         elif not explained:
             state = confirmed(search, state, nothing)
-        elif has_flat(search.blocks, search.whole):
-            state = finer(search, state)
-            state = with_flat(search, state, search.left(search.blocks, state))
         state = refined(search, state)
         simple = simplest(search.judge, state)
         # A number that is requested may describe the data worse than independent spins do.
@@ -156,10 +157,6 @@ def _with_means(judge: Judge, state: State) -> State:
     return state._replace(fit=fit._replace(b=fields[k], L=L))
 
 
-def _objective(state: State) -> float:
-    return state.objective
-
-
 def of_samples(search: Search, state: State) -> tuple[State, bool]:
     """Look for patterns in the samples themselves: a Hopfield model of one strength, no fields.
 
@@ -187,8 +184,27 @@ def of_samples(search: Search, state: State) -> tuple[State, bool]:
     return state, len(Z) == given or search.explained_by(state)
 
 
+def _or_flat(search: Search, state: State) -> State:
+    """Return a model, with repulsive patterns if samples vary less than noise in some direction."""
+    if not has_flat(search.blocks, search.whole):
+        return state
+    state = finer(search, state)
+    return with_flat(search, state, search.left(search.blocks, state))
+
+
+def _or_sparse(search: Search, state: State, nothing: State) -> tuple[State, bool]:
+    """Return a model that leaves noise or a shorter one of sparse patterns, and if the first.
+
+    Sums and differences of sparse patterns have their couplings, where spins respond linearly.
+    """
+    if search.judge.n_spins > MOST_SPINS or not responds_linearly(search.whole, search.some):
+        return state, True
+    sparse = completed(search, freed(search.judge, with_simple_structure(search, nothing)))
+    return (state, True) if state.objective <= sparse.objective else (sparse, False)
+
+
 def _linear(search: Search, state: State) -> tuple[State, bool]:
-    """Rotate the directions above the noise in several ways, refine each, keep the likeliest."""
+    """Rotate the directions above the noise in several ways, refine each, keep the shortest."""
     blocks, given = search.blocks, search.n_patterns
     whole = search.whole if search.some is blocks else spectrum(blocks, search.rng, given or 1)
     k = given or whole.n_signal
@@ -208,29 +224,6 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
             state = search.better(state, enlarged(search.judge, other), "add", "sparse rotation")
         explained = False  # sparse patterns may be there below the noise edge
     return state, explained
-
-
-def grown(search: Search, state: State, nothing: State) -> State:
-    """Return the model with patterns for all directions that it leaves above the noise edge.
-
-    Either a ±1 vector for each of them, or whatever shortens the description most, a few at a
-    time. Where that is quick, the latter starts at independent spins.
-    """
-    is_large = search.judge.n_spins > MOST_SPINS
-    if is_large:  # directions of large data show the errors of few rows
-        state = finer(search, state)
-    starts = [state, nothing] if len(state.fit.Z) and not is_large else [state]
-    best = min((with_binary_set(search, start) for start in starts), key=_objective)
-    if not is_large or not len(best.fit.Z) or search.left(search.blocks, best).n_signal:
-        start = freed(search.judge, best if is_large else nothing)
-        best = min(best, completed(search, start), key=_objective)
-    if not len(best.fit.Z):
-        return state
-    if search.fine is not search.judge:  # what few rows show may be their own
-        state, best = all_finer(search, [state, best])
-        best = completed(search, freed(search.judge, best))
-    best = with_flat(search, best, search.left(search.blocks, best))
-    return min(state, best, key=_objective)
 
 
 def confirmed(search: Search, state: State, nothing: State) -> State:
@@ -260,7 +253,7 @@ def confirmed(search: Search, state: State, nothing: State) -> State:
     any_of_them = models[0]._replace(objective=length)
     if search.better(any_of_them, mean, "average", f"{len(models)} halvings") is mean:
         return mean
-    return min(models, key=_objective)
+    return min(models, key=length_of)
 
 
 def _confirmed_by(halves: Halves, search: Search, state: State, pools: Pools) -> State:
@@ -274,47 +267,6 @@ def _confirmed_by(halves: Halves, search: Search, state: State, pools: Pools) ->
         if other is state:
             return state
         state = other
-
-
-def with_binary_set(search: Search, state: State) -> State:
-    """Return the model with a ±1 vector for every direction above the noise edge, if shorter."""
-    tied = state.fit.parameters == HOPFIELD
-    best = free = freed(search.judge, state)
-    for Z in binary_sets(search.left(search.blocks, free), search.rng):
-        Z = np.concatenate([free.fit.Z, Z])
-        other = with_turned_bits(search, with_patterns(search.judge, Z, free))
-        best = search.better(best, other, "add", "rotation of residuals")
-        if tied and (Z != 0).all():
-            best = search.better(best, hopfield(search, Z), "add", "rotation of residuals, tied")
-    return state if best is free else best
-
-
-def completed(search: Search, state: State) -> State:
-    """Return the model with candidates of all proposers added, a few at a time, while shorter."""
-    most = calibration.ADDED_AT_ONCE
-    while most:
-        pool = candidates(search.judge, state, search.left(search.blocks, state), search.rng)
-        new = chosen(search.judge, state, pool, partial(described_costs, search.judge), most)
-        if not len(new):
-            return state
-        other = with_patterns(search.judge, np.concatenate([state.fit.Z, new]), state)
-        other = with_turned_bits(search, other)
-        apart = halved(search.judge, other)
-        other = other if apart is other else with_turned_bits(search, apart)
-        better = search.better(state, other, "add", "candidates")
-        most = most if better is other else min(most, len(new)) // 4
-        state = better
-    return state
-
-
-def with_flat(search: Search, state: State, left: Residual) -> State:
-    """Return the model with repulsive patterns along directions that hardly vary, if they pay."""
-    Z = flat_set(left, search.rng)
-    if not len(Z):
-        return state
-    Z, start = np.concatenate([state.fit.Z, Z]), freed(search.judge, state)
-    other = with_turned_bits(search, with_patterns(search.judge, Z, start))
-    return search.better(state, other, "add", "flat directions")
 
 
 def _likeliest(search: Search, state: State, nothing: State, n_patterns: int) -> State:

@@ -135,6 +135,22 @@ def varimax(V: F32) -> F32:
     return (R.T @ V).astype(np.float32)
 
 
+def simple_structure(left: Residual) -> F32:
+    r"""Return a sparse vector for every direction above the noise edge.
+
+    Loadings :math:`v_{ki} \sqrt{\lambda_k - 1}` of standardised spins on the directions, λ the
+    eigenvalues of their correlations, are rotated by varimax, those of each spin scaled to one
+    length meanwhile (Kaiser 1958), and rounded. Weak directions have small loadings and hardly
+    change the others.
+    """
+    k, values = left.n_signal, left.spectrum.values
+    V, N = left.spectrum.vectors[:k], len(left.variance)
+    excess = np.maximum(N * values[:k] / left.spectrum.total - 1, 0)
+    loadings = V * np.sqrt(excess)[:, None]
+    size = np.maximum(np.linalg.norm(loadings, axis=0), 1e-12)
+    return nearest_ternary(varimax((loadings / size).astype(np.float32)) * size)
+
+
 def agree(a: F32, b: F32) -> bool:
     """Say whether two answers have the same patterns, up to sign and order."""
     overlap = np.abs(binary(a) @ binary(b).T) / a.shape[1]
