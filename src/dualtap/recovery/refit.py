@@ -108,6 +108,11 @@ def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
         judge.fill(Z, g, b)
         return _penalised(judge.log_likelihood(Z, g, b), g, b + g @ A, precision, fit.spread)
 
+    enough = _MOVED * (len(g) + 1)
+    expected = _penalised(fit.L, fit.g, fit.mean_field, precision, fit.spread)
+    filled = value(fit.g, fit.b)
+    if abs(filled - expected) < enough:  # it fills them as they were
+        return fit
     best = value(g, b)
     for _ in range(_FILLINGS):
         further = g + share * (fit.g - g), b + share * (fit.b - b)
@@ -116,7 +121,7 @@ def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
             share /= _SHORTER_FILLED
             continue
         (g, b), best = further, best + gain
-        if gain < _SETTLED * (len(g) + 1):
+        if gain < enough:
             break
         fit = _climbed(judge, Z, g, b, parameters)
     return at(judge, Z, g, b, parameters, fit.spread)
