@@ -311,7 +311,7 @@ def test_nothing_is_chosen_of_noise():
     pool = np.random.default_rng(0).choice([-1, 0, 1], size=(100, 40)).astype(np.float32)
     state = freed(judge, null(judge))
     assert len(chosen(judge, state, pool, partial(named_costs, judge, np.log(100) + 2))) == 0
-    assert len(chosen(judge, state, pool, partial(described_costs, judge))) == 0
+    assert len(chosen(judge, state, pool, partial(described_costs, judge, state))) == 0
     assert len(chosen(judge, state, pool[:0], no_costs)) == 0
     assert 0 < len(chosen(judge, state, pool, no_costs)) <= 24
     assert len(chosen(judge, state, pool, no_costs, most=3)) == 3

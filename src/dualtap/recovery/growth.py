@@ -75,7 +75,7 @@ def completed(search: Search, state: State) -> State:
     most = calibration.ADDED_AT_ONCE
     while most:
         pool = candidates(search.judge, state, search.left(search.blocks, state), search.rng)
-        new = chosen(search.judge, state, pool, partial(described_costs, search.judge), most)
+        new = chosen(search.judge, state, pool, partial(described_costs, search.judge, state), most)
         if not len(new):
             return state
         other = with_patterns(search.judge, np.concatenate([state.fit.Z, new]), state)

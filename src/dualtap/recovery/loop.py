@@ -216,7 +216,7 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
         if np.array_equal(other.fit.Z, Z):
             other = other._replace(m=m)
         state = search.better(state, other, "add", "rotation, refined by TAP")
-        explained = explained or (other is state and len(m) == k)
+        explained = explained or (other is state and len(other.fit.Z) == k)
     if len(state.fit.Z) and not looks_binary(state.fit.Z, row_basis(whole.vectors[:k])):
         for n in {k, min(k, whole.n_above)} - {0}:
             Z = sparse_set(row_basis(whole.vectors[:n]), search.rng)

@@ -24,7 +24,11 @@ from dualtap.spins.blocks import F32
 
 
 def pattern_costs(
-    sizes: F64, rho: F64, judge: Judge, attractive: NDArray[np.bool_] | bool = True
+    sizes: F64,
+    rho: F64,
+    judge: Judge,
+    attractive: NDArray[np.bool_] | bool = True,
+    n_full: int | None = None,
 ) -> F64:
     """Return what patterns of so many entries cost, in nats.
 
@@ -37,6 +41,8 @@ def pattern_costs(
     judge : Judge
     attractive : array of bool
         Strengths are positive.
+    n_full : int, optional
+        Patterns without zeros that the model has with one of these; all of these when not given.
 
     Examples
     --------
@@ -53,7 +59,7 @@ def pattern_costs(
     # Of n spins that determine each other n - 1 are explained, and all n are counted.
     code = np.maximum(rho, n / (n - 1)) * (which + n * np.log(2))
     full = (n == N) & attractive
-    seen = full.sum() <= judge.n_seen
+    seen = (full.sum() if n_full is None else n_full) <= judge.n_seen
     charged = calibration.CHARGED_IF_SEEN if seen else calibration.CHARGED
     noise = charged * N * noise_gain(judge.n_samples / N)
     result: F64 = np.where(full, np.minimum(code, noise) if seen else noise, code) + np.log(N)

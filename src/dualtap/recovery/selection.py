@@ -64,13 +64,14 @@ def no_costs(Z: F32, g: F64) -> F64:
     return np.zeros(len(Z))
 
 
-def described_costs(judge: Judge, Z: F32, g: F64) -> F64:
-    """Return what patterns cost that are described entry by entry, with their strengths.
+def described_costs(judge: Judge, state: State, Z: F32, g: F64) -> F64:
+    """Return what one more pattern costs that is described entry by entry, with its strength.
 
     Entries were chosen to suit the rows that are judged, which are counted ``judge.weight`` times:
     so is the cost.
     """
-    costs = pattern_costs(sizes_of(Z), times_counted(Z, g, judge), judge, g > 0)
+    n_full = int(np.count_nonzero((state.fit.Z != 0).all(axis=1) & (state.fit.g > 0))) + 1
+    costs = pattern_costs(sizes_of(Z), times_counted(Z, g, judge), judge, g > 0, n_full)
     result: F64 = judge.weight * (costs + 0.5 * np.log(judge.n_samples))
     return result
 
