@@ -154,6 +154,16 @@ def test_scales_of_a_questionnaire_are_patterns():
     assert (cosine.max(axis=0) > 0.8).all()
 
 
+def test_two_groups_are_told_apart_by_one_pattern():
+    """Not each described by its own: what all have in common is a pattern, too."""
+    rng = np.random.default_rng(0)
+    side = np.repeat([-1, 1], [18, 22])
+    common, apart = rng.normal(0, 1, (500, 1)), rng.normal(0, 0.7, (500, 1))
+    x = common + apart * side + 0.7 * rng.logistic(size=(500, 40))
+    Z = fitted(np.where(x > 0, 1, -1)).patterns_
+    assert np.abs(Z @ side).max() == 40
+
+
 @pytest.mark.parametrize("missing", [0.3, 0.8])
 def test_entries_do_not_explain_themselves_through_gaps(missing):
     """The score of samples with gaps is what exact conditional probabilities give."""

@@ -11,6 +11,7 @@ from dualtap.recovery.proposers.rotation import (
     agree,
     has_flat,
     leaves_noise,
+    plain_directions,
     residual_of,
     responds_linearly,
     rotated,
@@ -163,6 +164,37 @@ def test_scales_have_simple_structure():
     assert set(np.unique(Z)) <= {-1, 0, 1}
     assert len(Z) == left.n_signal >= 4
     assert (cosines(keys, Z).max(axis=1) > 0.8).all()
+
+
+def populations(n_samples, seed):
+    """Sites of a genome that differ in how common an allele is, in two groups of people."""
+    rng = np.random.default_rng(seed)
+    side = np.repeat([-1, 1], 20)
+    common, apart = rng.normal(0, 1, (n_samples, 1)), rng.normal(0, 0.7, (n_samples, 1))
+    x = common + apart * side + rng.logistic(size=(n_samples, 40)) * 0.7
+    return np.where(x > 0, 1, -1).astype(np.int8), side
+
+
+def test_what_all_spins_share_and_what_tells_groups_apart_need_no_rotation():
+    X, side = populations(1000, seed=0)
+    judge, blocks, rng = Judge(as_spins(X)), Blocks(as_spins(X)), np.random.default_rng(0)
+    none = np.empty((0, 40), np.float32)
+    left = residual_of(blocks, null(judge).fit, rng)
+    plain = plain_directions(left, none)
+    np.testing.assert_array_equal(plain[0], np.ones(40))
+    with_all = refit(judge, plain[:1], np.ones(1), np.zeros(40), Parameters())
+    left = residual_of(blocks, with_all, rng)
+    (found,) = plain_directions(left, plain[:1])
+    assert abs(found @ side) == 40
+    # Rotated together, they would be the two groups.
+    both = simple_structure(residual_of(blocks, null(judge).fit, rng))
+    assert (np.count_nonzero(both, axis=1) <= 22).all()
+
+
+def test_scales_are_no_plain_directions():
+    X, _ = scales(4, 12, 3000, seed=0)
+    left = residual_of(Blocks(as_spins(X)), null(Judge(as_spins(X))).fit, np.random.default_rng(0))
+    assert len(plain_directions(left, np.empty((0, 48), np.float32))) == 0
 
 
 def test_weak_directions_do_not_disturb_simple_structure():

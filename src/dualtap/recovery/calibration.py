@@ -45,5 +45,8 @@ DIMENSIONS = 4
 """One direction is looked at for so many spins (``benchmarks structure``: assemblies)."""
 ONE_SIZE = 0.75
 """Squared mean size over mean square of ±1 entries, at least (``benchmarks general``: diluted)."""
+PLAIN = 0.9
+"""Squared cosine of a pattern with a direction from which it needs no rotation
+(``benchmarks structure``: populations, keys)."""
 FLAT = 3.0
 """Widths below the lower edge of noise that a direction is flat (``benchmarks general``)."""

@@ -9,7 +9,13 @@ import numpy as np
 from dualtap.recovery import calibration
 from dualtap.recovery.halves import candidates
 from dualtap.recovery.moves import State, freed, halved, with_patterns
-from dualtap.recovery.proposers.rotation import Residual, binary_sets, flat_set, simple_structure
+from dualtap.recovery.proposers.rotation import (
+    Residual,
+    binary_sets,
+    flat_set,
+    plain_directions,
+    simple_structure,
+)
 from dualtap.recovery.proposers.students import MOST_SPINS
 from dualtap.recovery.refinement import all_finer, finer, hopfield, with_turned_bits
 from dualtap.recovery.refit import HOPFIELD
@@ -60,13 +66,21 @@ def with_binary_set(search: Search, state: State) -> State:
 
 
 def with_simple_structure(search: Search, state: State) -> State:
-    """Return the model with a sparse vector for each direction above the noise, if shorter."""
-    free = freed(search.judge, state)
-    left = search.left(search.blocks, free)
-    if not left.n_signal:
-        return state
-    Z = np.concatenate([free.fit.Z, simple_structure(left)])
-    other = with_patterns(search.judge, Z, free)
+    """Return the model with a sparse vector for each direction above the noise, if shorter.
+
+    But for leading directions that are patterns as they are: a rotation would make two groups of
+    spins of what all have in common and what tells the groups apart.
+    """
+    judge, other = search.judge, freed(search.judge, state)
+    left = search.left(search.blocks, other)
+    while len(plain := plain_directions(left, other.fit.Z)):
+        wider = with_patterns(judge, np.concatenate([other.fit.Z, plain[:1]]), other)
+        if wider.objective > other.objective - calibration.LEAST_GAIN:
+            break
+        other, left = wider, search.left(search.blocks, wider)
+    if left.n_signal:
+        Z = np.concatenate([other.fit.Z, simple_structure(left)])
+        other = with_patterns(judge, Z, other)
     return search.better(state, other, "add", "rotation to simple structure")
 
 

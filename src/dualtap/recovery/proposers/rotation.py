@@ -135,6 +135,20 @@ def varimax(V: F32) -> F32:
     return (R.T @ V).astype(np.float32)
 
 
+def plain_directions(left: Residual, known: F32) -> F32:
+    """Return patterns of all spins that need no rotation to be found, but for those that are known.
+
+    That of the means of the samples, if these differ by more than noise does, so that it lies in
+    the space above the noise edge; and the signs of the leading direction, if it has one size.
+    """
+    V, N = left.spectrum.vectors[: left.n_signal], len(left.variance)
+    one = np.ones((1, N), np.float32)
+    plain = np.concatenate([one, binary(V[:1])])
+    share = np.square(V @ one.T).sum(), *np.square(np.abs(V[:1]).sum(axis=1))
+    new = (np.abs(plain @ known.T) < calibration.SAME * N).all(axis=1)
+    return plain[new & (np.array(share) > calibration.PLAIN * N)]
+
+
 def simple_structure(left: Residual) -> F32:
     r"""Return a sparse vector for every direction above the noise edge.
 
