@@ -6,6 +6,7 @@ import pytest
 import dualtap as dt
 from dualtap import HopfieldModel, HopfieldPatterns, as_spins
 from dualtap.cli.terminal import print_result
+from dualtap.fitted.nearest import nearest_patterns, pull_of
 from dualtap.report.contents import contents
 from dualtap.report.material import checked
 from dualtap.report.summary import describe, headline
@@ -139,6 +140,32 @@ def test_a_fit_leaves_out_samples_without_an_observed_entry():
     assert np.isfinite(model._typical_overlaps).all()
 
 
+def test_samples_belong_to_the_pattern_that_explains_most_of_them():
+    """Loops over the definition; repulsive patterns explain nothing."""
+    rng = np.random.default_rng(0)
+    Z = rng.choice([-1, 0, 1], size=(4, 9))
+    Z[:, 0] = 1
+    g, means, X = np.array([2.0, -9.0, 0.5, 1.0]), rng.uniform(-0.9, 0.9, 9), np.ones((40, 9))
+    X = rng.choice([-1, 0, 1], size=(40, 9), p=[0.4, 0.2, 0.4]).astype(np.int8)
+    X[0] = 0
+    fields = np.arctanh(means)
+    spins = as_spins(X, zero_is_missing=True)
+    found = nearest_patterns(spins, Z.astype(np.int8), pull_of(g, fields, means))[0]
+    assert found.label[0] == -1
+    for s, label, sign in zip(X[1:], found.label[1:], found.sign[1:], strict=True):
+        apart = [sum(z[i] * (s[i] - means[i]) for i in range(9) if s[i]) for z in Z]
+        explained = [max(g[k], 0) * apart[k] ** 2 for k in range(4)]
+        assert explained[label] == pytest.approx(max(explained), rel=1e-5)
+        assert sign == (-1 if apart[label] < 0 else 1)
+
+
+@pytest.mark.parametrize(
+    ("strengths", "fields"), [([1.0, 1.0], [0.0, 0.0]), ([-1.0, -2.0], [0.5, 0.0])]
+)
+def test_patterns_of_one_strength_draw_samples_equally(strengths, fields):
+    assert pull_of(np.array(strengths), np.array(fields), np.zeros(2)) is None
+
+
 def test_what_is_shown_of_zeros_strengths_and_empty_samples(capsys, tmp_path):
     model = made(PATTERNS, [0.5, 1.0, 2.0])
     result = describe(model)
@@ -150,9 +177,10 @@ def test_what_is_shown_of_zeros_strengths_and_empty_samples(capsys, tmp_path):
     out = capsys.readouterr().out
     assert out.startswith("3 patterns found\n")
     assert "strength" in out
-    shown = contents(checked(made(PATTERNS, [1.0, 1.0, 1.0]), X))
+    alike = made(PATTERNS, [1.0, 1.0, 1.0])
+    shown = contents(checked(alike, X))
     assert [card["count"] for card in shown["patterns"]] == [3, 1, 0]  # the empty one left out
-    assert model.predict(X).tolist() == [0, 0, 0, 1, -1]
+    assert alike.predict(X).tolist() == [0, 0, 0, 1, -1]
     assert shown["patterns"][0]["nearest"][0]["n_different"] == 0
     assert shown["confidence"]["bits"] == 13
     same = made([[1, 1, 1, 1, 1, -1]], [2.0])

@@ -26,12 +26,14 @@ from dualtap.fitted.checks import check_learned, learned_arrays
 from dualtap.fitted.meaning import Profiles, n_profiled, profiles
 from dualtap.fitted.nearest import (
     Assignment,
+    Pull,
     from_overlaps,
     log_cosh,
     nearest_labels,
     nearest_patterns,
     observed_on_support,
     overlaps_on_support,
+    pull_of,
     unobserved,
 )
 from dualtap.fitted.summary import summary
@@ -113,7 +115,7 @@ class LearnedPatterns(
         rows = counted(spins, sample_weight)
         self._learn(rows, origin(X), as_generator(self.random_state))
         if rows is not spins:
-            self.labels_ = nearest_labels(spins, self.patterns_)
+            self.labels_ = nearest_labels(spins, self.patterns_, self._pull)
         self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
         self._encoding = spins.encoding
         kept = spread_rows(rows)
@@ -200,7 +202,10 @@ class LearnedPatterns(
         return from_overlaps(X, self.patterns_, self.means_)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the index of the pattern nearest to each sample, by absolute cosine.
+        r"""Return the index of the pattern nearest to each sample.
+
+        Of patterns of one strength, without fields, the one of largest absolute cosine; otherwise
+        the attractive one with the largest :math:`g_\mu [\zeta^\mu \cdot (s - \bar s)]^2`.
 
         Parameters
         ----------
@@ -261,12 +266,15 @@ class LearnedPatterns(
         Returns
         -------
         Assignment
-            ``label``, ``sign`` (-1 where the sample is nearer to the negative) and ``overlap``,
-            each of shape (n_samples,). For a sample without an observed entry they are -1, 1 and
-            NaN.
+            ``label``, ``sign`` (-1: nearer to the negative) and ``overlap``, each of shape
+            (n_samples,). For a sample without an observed entry they are -1, 1 and NaN.
         """
         check_is_fitted(self)
-        return nearest_patterns(validated_spins(self, X), self.patterns_)[0]
+        return nearest_patterns(validated_spins(self, X), self.patterns_, self._pull)[0]
+
+    @property
+    def _pull(self) -> Pull | None:
+        return pull_of(self.strengths_, self.fields_, self.means_)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return the mean log pseudo-likelihood per spin of X under the recovered model.
@@ -367,13 +375,6 @@ class LearnedPatterns(
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of training samples in ascending order; none of a model of an old file."""
         return getattr(self, "_training_scores", np.empty(0))
-
-    def _samples_per_pattern(self) -> str:
-        """Return the range of the numbers of samples nearest to each pattern."""
-        M = getattr(self, "_total_weight", len(self.labels_))  # as in files without weights
-        counts = np.round(self.weights_ * M).astype(int)
-        few, many = counts.min(), counts.max()
-        return str(few) if few == many else f"{few}–{many}"
 
     def _model(self) -> dict[str, Any]:
         """Return patterns, strengths and fields as HopfieldModel and the metrics take them."""

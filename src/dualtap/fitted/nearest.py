@@ -1,9 +1,11 @@
 r"""Overlaps of samples with patterns, and the pattern that each sample is nearest to.
 
 An overlap is the mean of ζ_i s_i over the observed entries of the pattern's support, the spins with
-ζ_i ≠ 0. It is 0 if none of those was observed, and NaN if nothing of the sample was. The nearest
-pattern has the largest \|ζ·s\|/√n, n the number of these entries: that a pattern of two spins
-agrees with a sample says little.
+ζ_i ≠ 0. It is 0 if none of those was observed, and NaN if nothing of the sample was. Of patterns of
+one strength the nearest has the largest \|ζ·s\|/√n, n the number of these entries: that a pattern
+of two spins agrees with a sample says little. Where strengths differ or spins have means of their
+own, it is the attractive pattern that explains most of what sets the sample apart, the one with the
+largest g [ζ·(s - s̄)]² (:class:`Pull`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,34 @@ _FOUND = np.dtype([("label", "i4"), ("sign", "i1"), ("overlap", "f8"), ("tied", 
 """What is found of each sample: with millions of them every byte counts."""
 _AT_ONCE = 2**20
 """Samples that are counted together."""
+
+
+class Pull(NamedTuple):
+    """How strongly samples are drawn to patterns."""
+
+    root: F32
+    """Square roots of the strengths, 0 of repulsive patterns, shape (n_patterns,)."""
+    centre: F32
+    """Means of the spins, or 0 if patterns explain them, shape (n_spins,)."""
+
+
+def pull_of(
+    strengths: NDArray[np.floating], fields: NDArray[np.floating], means: NDArray[np.floating]
+) -> Pull | None:
+    """Return how strongly patterns draw samples; None if all do equally.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.fitted.nearest import pull_of
+    >>> pull_of(np.array([4.0, -1.0]), np.array([0.5, 0.0]), np.array([0.4, 0.0])).root
+    array([2., 0.], dtype=float32)
+    """
+    g = np.maximum(strengths, 0)
+    if not g.any() or (not fields.any() and (strengths == strengths[0]).all()):
+        return None
+    centre = means if fields.any() else np.zeros_like(means)
+    return Pull(np.sqrt(g).astype(np.float32), centre.astype(np.float32))
 
 
 class Assignment(NamedTuple):
@@ -168,8 +198,10 @@ def observed_on_support(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.
     return counts.astype(np.float64)
 
 
-def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignment, bool]:
-    """Return the pattern of largest absolute cosine with each sample, ties to the first.
+def nearest_patterns(
+    spins: Spins, patterns: NDArray[np.int8], pull: Pull | None = None
+) -> tuple[Assignment, bool]:
+    """Return the pattern that each sample is nearest to, ties to the first.
 
     Missing entries are left out, zeros of a pattern are not: of two patterns that a sample agrees
     with, the one with more entries is nearer.
@@ -179,6 +211,8 @@ def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignme
     spins : Spins
     patterns : array of shape (n_patterns, n_spins)
         -1, 0 or +1.
+    pull : Pull, optional
+        Of the patterns; the largest absolute cosine counts when not given.
 
     Returns
     -------
@@ -200,16 +234,18 @@ def nearest_patterns(spins: Spins, patterns: NDArray[np.int8]) -> tuple[Assignme
         return Assignment(found["label"], found["sign"], found["overlap"]), False
     blocks = blocks_of(spins, held=False)
     zeta = patterns.astype(np.float32)
-    if patterns.all() and isinstance(spins, DenseSpins):
+    if pull is None and patterns.all() and isinstance(spins, DenseSpins):
         found = _nearest(products_with(blocks, zeta), blocks.n_observed[:, None])
     else:
-        found = blocks.map(partial(_nearest_of_block, zeta=zeta))
+        found = blocks.map(partial(_nearest_of_block, zeta=zeta, pull=pull))
     without = unobserved(spins)
     found["label"][without], found["overlap"][without] = -1, np.nan
     return Assignment(found["label"], found["sign"], found["overlap"]), bool(found["tied"].any())
 
 
-def nearest_labels(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.int32]:
+def nearest_labels(
+    spins: Spins, patterns: NDArray[np.int8], pull: Pull | None = None
+) -> NDArray[np.int32]:
     """Return the labels of :func:`nearest_patterns` alone, with nothing else as long as these.
 
     Examples
@@ -223,7 +259,7 @@ def nearest_labels(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.int32
     if not len(patterns):
         return np.full(spins.n_samples, -1, dtype=np.int32)
     zeta = patterns.astype(np.float32)
-    label = blocks_of(spins, held=False).map(partial(_label_of_block, zeta=zeta))
+    label = blocks_of(spins, held=False).map(partial(_label_of_block, zeta=zeta, pull=pull))
     label[unobserved(spins)] = -1
     return label
 
@@ -309,13 +345,18 @@ def _counts(S: F32, support: F32) -> F32:
     return np.abs(S) @ support.T
 
 
-def _label_of_block(S: F32, zeta: F32) -> NDArray[np.int32]:
-    label: NDArray[np.int32] = _nearest_of_block(S, zeta)["label"].copy()
+def _label_of_block(S: F32, zeta: F32, pull: Pull | None) -> NDArray[np.int32]:
+    label: NDArray[np.int32] = _nearest_of_block(S, zeta, pull)["label"].copy()
     return label
 
 
-def _nearest_of_block(S: F32, zeta: F32) -> NDArray[np.void]:
-    return _nearest(S @ zeta.T, np.abs(S) @ np.abs(zeta).T)
+def _nearest_of_block(S: F32, zeta: F32, pull: Pull | None) -> NDArray[np.void]:
+    products, counts = S @ zeta.T, np.abs(S) @ np.abs(zeta).T
+    if pull is None:
+        return _nearest(products, counts)
+    apart = pull.root * (products - np.abs(S) @ (zeta * pull.centre).T)
+    # Of patterns that explain nothing, an attractive one.
+    return _chosen(np.where(pull.root > 0, np.abs(apart), -1), apart, products, counts)
 
 
 def _nearest(products: F32, counts: NDArray[np.floating]) -> NDArray[np.void]:
@@ -324,13 +365,18 @@ def _nearest(products: F32, counts: NDArray[np.floating]) -> NDArray[np.void]:
     # All patterns over as many spins are compared by whole numbers, which are exact.
     alike = (counts == counts[:, :1]).all()
     size = np.abs(products) if alike else np.abs(products) / np.sqrt(counts)
+    return _chosen(size, products, products, counts)
+
+
+def _chosen(
+    size: F32, signed: F32, products: F32, counts: NDArray[np.floating]
+) -> NDArray[np.void]:
+    """Return the pattern of largest size for each sample, with its sign and overlap."""
     label = np.argmax(size, axis=1)[:, None]
     found = np.empty(len(products), dtype=_FOUND)
     found["label"] = label[:, 0]
     found["tied"] = np.count_nonzero(size == np.take_along_axis(size, label, 1), axis=1) > 1
-    product = np.take_along_axis(products, label, 1)[:, 0]
-    found["sign"] = np.where(product < 0, -1, 1)
-    found["overlap"] = np.abs(product) / np.take_along_axis(counts, label, 1)[:, 0].astype(
-        np.float64
-    )
+    product, n, turned = (np.take_along_axis(x, label, 1)[:, 0] for x in (products, counts, signed))
+    found["sign"] = np.where(turned < 0, -1, 1)
+    found["overlap"] = np.abs(product) / np.maximum(n, 1).astype(np.float64)
     return found

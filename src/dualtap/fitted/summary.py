@@ -34,7 +34,7 @@ def summary(model: LearnedPatterns) -> str:
     lines = [
         f"{found}, {_strengths(model)}" + (f": {model.reason_}" if model.reason_ else ""),
         f"median overlap with the nearest pattern: {model._median_overlap:.3f}",
-        f"samples per pattern: {model._samples_per_pattern()}",
+        f"samples per pattern: {samples_per_pattern(model)}",
         f"bits: mean |m| {sure.mean():.3f}, {(sure < UNCERTAIN).sum()} of {sure.size} "
         f"uncertain (|m| < {UNCERTAIN})",
     ]
@@ -44,6 +44,14 @@ def summary(model: LearnedPatterns) -> str:
         size = np.sqrt(np.mean(np.square(model.fields_)))
         lines.append(f"fields: root mean square {size:.2g}")
     return "\n".join(lines + _meanings(model) + _doubts(model))
+
+
+def samples_per_pattern(model: LearnedPatterns) -> str:
+    """Return the range of the numbers of samples nearest to each pattern."""
+    M = getattr(model, "_total_weight", len(model.labels_))  # as in files without weights
+    counts = np.round(model.weights_ * M).astype(int)
+    few, many = counts.min(), counts.max()
+    return str(few) if few == many else f"{few}–{many}"
 
 
 def _strengths(model: LearnedPatterns) -> str:

@@ -15,7 +15,7 @@ from dualtap._progress import progress
 from dualtap._random import RandomState
 from dualtap._validation import Interval
 from dualtap.fitted.learned import LearnedPatterns
-from dualtap.fitted.nearest import nearest_patterns
+from dualtap.fitted.nearest import nearest_patterns, pull_of
 from dualtap.recovery import loop
 from dualtap.recovery.path import path_over_patterns
 from dualtap.recovery.reasons import reason
@@ -126,7 +126,8 @@ class HopfieldPatterns(LearnedPatterns):
             found = recover(
                 part.spins, where, rng, self.n_patterns, lambda info: advance(1, info.in_words())
             ).among(part.columns, spins.n_spins)
-        nearest, tied = nearest_patterns(spins, found.patterns)
+        pull = pull_of(found.strengths, found.fields, found.means)
+        nearest, tied = nearest_patterns(spins, found.patterns, pull)
         order, sign = nearest.canonical(len(found.patterns), spins.weights)
         self.patterns_ = (found.patterns[order] * sign[order][:, None]).astype(np.int8)
         self.magnetizations_ = found.magnetizations[order]
@@ -137,7 +138,9 @@ class HopfieldPatterns(LearnedPatterns):
         self.trace_, self._path_later = found.trace, found.path
         self.reason_, self.spectrum_ = found.reason, found.spectrum
         # Ties go to the first pattern, which in this order may be another.
-        renamed = nearest_patterns(spins, self.patterns_)[0] if tied else nearest.renamed(order)
+        renamed = nearest.renamed(order)
+        if tied:
+            renamed = nearest_patterns(spins, self.patterns_, self._pull)[0]
         self._learn_assignments(renamed, spins.weights)
 
 

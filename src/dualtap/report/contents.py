@@ -62,7 +62,8 @@ def contents(material: Material) -> dict[str, Any]:
     ([20, 20], 2)
     """
     model, spins = material.model, material.spins
-    reading = None if spins is None else read(spins, model.patterns_)
+    pull = model._pull if isinstance(model, LearnedPatterns) else None
+    reading = None if spins is None else read(spins, model.patterns_, pull)
     names, notes = _names(material)
     labels = None
     if reading is not None and material.labels is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from dualtap.fitted.nearest import nearest_patterns
+from dualtap.fitted.nearest import Pull, nearest_patterns
 from dualtap.spins import Spins
 
 
@@ -38,13 +38,15 @@ class Reading:
     n_observed: NDArray[np.int64]
 
 
-def read(spins: Spins, patterns: NDArray[np.int8]) -> Reading:
+def read(spins: Spins, patterns: NDArray[np.int8], pull: Pull | None = None) -> Reading:
     """Read all samples once, a block of rows at a time.
 
     Parameters
     ----------
     spins : Spins
     patterns : array of shape (n_patterns, n_spins)
+    pull : Pull, optional
+        As in :func:`dualtap.fitted.nearest.nearest_patterns`.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def read(spins: Spins, patterns: NDArray[np.int8]) -> Reading:
         o[rows] = floats @ zeta / np.maximum(_n_common(floats, zeta), 1)
         n_up += np.count_nonzero(s == 1, axis=0)
         n_observed += np.count_nonzero(s, axis=0)
-    nearest = nearest_patterns(spins, patterns)[0]
+    nearest = nearest_patterns(spins, patterns, pull)[0]
     best = np.nan_to_num(nearest.overlap).astype(np.float32)
     label, sign = nearest.label.astype(np.int64), nearest.sign.astype(np.int64)
     return Reading(o, label, sign, best, n_up, n_observed)

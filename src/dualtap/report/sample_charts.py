@@ -80,7 +80,7 @@ def sizes(shown: dict[str, Any]) -> Chart | None:
     return Chart(
         "sizes",
         "Samples per pattern",
-        "A sample is counted for the nearest pattern, that of largest absolute cosine.",
+        "A sample is counted for the pattern that explains most of what sets it apart.",
         f"Bars: {title} per pattern, from {min(values):.3g} to {max(values):.3g}.",
         {"data": [trace], "layout": layout},
     )

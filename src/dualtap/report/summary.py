@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.fitted.learned import LearnedPatterns
-from dualtap.fitted.summary import UNCERTAIN
+from dualtap.fitted.summary import UNCERTAIN, samples_per_pattern
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.published import DualTAP
@@ -39,7 +39,7 @@ def _describe_patterns(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     if (model.strengths_ < 0).any():
         result["n_repulsive"] = int((model.strengths_ < 0).sum())
     if model.n_patterns_:
-        result["samples_per_pattern"] = model._samples_per_pattern()
+        result["samples_per_pattern"] = samples_per_pattern(model)
         if not np.isnan(model._median_overlap):  # as in an old file
             result["median_overlap_with_the_nearest_pattern"] = model._median_overlap
     if isinstance(model, DualTAP):
