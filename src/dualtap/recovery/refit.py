@@ -26,7 +26,8 @@ _RELAXED = 2.0  # times that both are relaxed after one that gained
 _SETTLED = 2e-2  # nats for each strength
 _MOVED = 1.0  # nats for each strength, after which it is computed again at the end
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
-_FILLINGS, _SHORTER_FILLED = 6, 4.0  # times that gaps are filled anew, and steps shortened
+_FILLINGS, _SHORTER_FILLED = 8, 4.0  # times that gaps are filled anew, and steps shortened
+_SLACK = 0.1  # nats for each strength that filling the gaps anew may still gain
 _EXACT = 1e-4
 _ENOUGH = 2**19  # entries that pin one strength down to a part in a thousand
 _CONDENSED = 1 - 1e-6
@@ -108,11 +109,6 @@ def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
         judge.fill(Z, g, b)
         return _penalised(judge.log_likelihood(Z, g, b), g, b + g @ A, precision, fit.spread)
 
-    enough = _MOVED * (len(g) + 1)
-    expected = _penalised(fit.L, fit.g, fit.mean_field, precision, fit.spread)
-    filled = value(fit.g, fit.b)
-    if abs(filled - expected) < enough:  # it fills them as they were
-        return fit
     best = value(g, b)
     for _ in range(_FILLINGS):
         further = g + share * (fit.g - g), b + share * (fit.b - b)
@@ -121,10 +117,22 @@ def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
             share /= _SHORTER_FILLED
             continue
         (g, b), best = further, best + gain
-        if gain < enough:
-            break
-        fit = _climbed(judge, Z, g, b, parameters)
+        if share == 1 and _to_gain(judge, fit, precision, A) < _SLACK * (len(g) + 1):
+            return fit
+        fit, share = _climbed(judge, Z, g, b, parameters), 1.0
     return at(judge, Z, g, b, parameters, fit.spread)
+
+
+def _to_gain(judge: Judge, fit: Fit, precision: F64, A: F64) -> float:
+    """Return what a Newton step from a fit would gain with the gaps as they are filled now."""
+    now = judge.statistics(fit.Z, fit.g, fit.b)
+    slope = now.slope - A @ now.residual - precision * fit.g
+    stiff = precision + _ROUNDING * np.diag(fit.curvature.H)
+    step = newton_step(now, slope, fit.curvature, fit.mean_field, stiff, fit.spread, fit.parameters)
+    gain = slope @ step[0]
+    if fit.parameters.fields:
+        gain += (now.residual - fit.mean_field / fit.spread) @ step[1]
+    return 0.5 * float(gain)
 
 
 def _climbed(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
