@@ -132,9 +132,6 @@ def independent_score(rows: NDArray[np.int8], means: NDArray[np.floating[Any]]) 
     """
     fields = 2 * np.arctanh(np.clip(means, -1 + 1e-6, 1 - 1e-6))
     up, down = log_sigmoid(fields), log_sigmoid(-fields)
-    scores = [
-        (up[row > 0].sum() + down[row < 0].sum()) / np.count_nonzero(row)
-        for row in rows
-        if row.any()
-    ]
-    return float(np.mean(scores))
+    n = np.count_nonzero(rows, axis=1)
+    total = (rows > 0) @ up + (rows < 0) @ down
+    return float(np.mean(total[n > 0] / n[n > 0]))

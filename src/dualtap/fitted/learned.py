@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, checked_weights, counted, fit_context, validated_spins
 from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
 from dualtap.fitted.checks import check_learned, learned_arrays
+from dualtap.fitted.later import Later
 from dualtap.fitted.meaning import Profiles, n_profiled, profiles
 from dualtap.fitted.nearest import (
     Assignment,
@@ -38,7 +40,7 @@ from dualtap.fitted.nearest import (
 )
 from dualtap.fitted.summary import summary
 from dualtap.fitted.training import spread_rows, strength_covariance, usual_scores
-from dualtap.fitted.unexplained import doubt_about_couplings, pair_gain
+from dualtap.fitted.unexplained import doubt_about_couplings, pair_share
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
@@ -80,16 +82,16 @@ class LearnedPatterns(
     n_passes_: float
     n_features_in_: int
     _typical_overlaps: NDArray[np.float64]
-    _path: dict[str, NDArray[Any]] | None = None
-    _path_later: Callable[[], dict[str, NDArray[Any]]] | None = None
+    path_: Later[dict[str, NDArray[Any]] | None] = Later(None)
+    """Description length and held-out score with fewer patterns."""
     _median_overlap: float
     _encoding: Encoding
     _training_scores: NDArray[np.float64]
     """Scores of training samples in ascending order: what is usual."""
     _strength_covariance: FloatArray
-    _profiles: Profiles | None = None
+    _profiles: Later[Profiles | None] = Later(None)
     """The two sides of each pattern; None for a model of an old file."""
-    _pair_share: float = np.nan
+    _pair_share: Later[float] = Later(np.nan)
     """What pairs would gain beside the patterns, over the gain of the patterns."""
 
     @fit_context()
@@ -135,8 +137,8 @@ class LearnedPatterns(
 
     def _keep_of_samples(self, rows: NDArray[np.int8]) -> None:
         """Set what the patterns mean for the samples, and what they leave of their pairs."""
-        self._profiles = profiles(rows, self.patterns_)
-        self._pair_share = pair_gain(rows, **self._model(), means=self.means_).share
+        self._profiles = partial(profiles, rows, self.patterns_)
+        self._pair_share = partial(pair_share, rows, **self._model(), means=self.means_)
 
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
@@ -145,17 +147,6 @@ class LearnedPatterns(
     def _is_best(self) -> bool:
         """Whether the model was chosen among all, see :func:`check_learned`."""
         return False
-
-    @property
-    def path_(self) -> dict[str, NDArray[Any]] | None:
-        """Description length and held-out score with fewer patterns, computed when first asked."""
-        if self._path_later is not None:
-            self._path, self._path_later = self._path_later(), None
-        return self._path
-
-    @path_.setter
-    def path_(self, path: dict[str, NDArray[Any]] | None) -> None:
-        self._path, self._path_later = path, None
 
     @property
     def n_patterns_(self) -> int:

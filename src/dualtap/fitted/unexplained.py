@@ -104,6 +104,17 @@ def _local_fields(
     return observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
 
 
+def pair_share(
+    rows: NDArray[np.int8],
+    patterns: NDArray[np.int8],
+    strengths: NDArray[np.float64],
+    fields: NDArray[np.float64] | None,
+    means: NDArray[np.float64],
+) -> float:
+    """Return the share of :func:`pair_gain`."""
+    return pair_gain(rows, patterns, strengths, fields, means).share
+
+
 class Pairs(NamedTuple):
     """Pairs of spins that a model explains least, the worst first."""
 
@@ -195,19 +206,21 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     )
 
 
-def _derivatives(R: F32, w: F32, S: F32) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return G and H of all pairs i < j."""
-    i, j = np.triu_indices(S.shape[1], 1)
-    G, H = R.T @ S, w.T @ np.square(S)
-    return (G + G.T)[i, j].astype(np.float64), (H + H.T)[i, j].astype(np.float64)
+def _derivatives(R: F32, w: F32, S: F32) -> tuple[F32, F32]:
+    """Return G and H of all pairs, symmetric, 0 on the diagonal."""
+    G, seen = R.T @ S, np.square(S)
+    H = np.broadcast_to(w.sum(axis=0)[:, None], G.shape) if seen.all() else w.T @ seen
+    G, H = G + G.T, H + H.T
+    np.fill_diagonal(G, 0)
+    np.fill_diagonal(H, 0)
+    return G, H
 
 
-def _held_out_gain(
-    here: tuple[NDArray[np.float64], NDArray[np.float64]],
-    there: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> float:
+def _held_out_gain(here: tuple[F32, F32], there: tuple[F32, F32]) -> float:
     """Return what pairs fitted here gain there, times the best factor; 0 if that is negative."""
     (G, H), (slope, curvature) = here, there
     delta = np.divide(G, H, out=np.zeros_like(G), where=H > 0)
-    first, second = float(delta @ slope), float(np.square(delta) @ curvature)
+    # Every pair stands twice.
+    first = 0.5 * float(np.einsum("ij,ij->", delta, slope, dtype=np.float64))
+    second = 0.5 * float(np.einsum("ij,ij,ij->", delta, delta, curvature, dtype=np.float64))
     return max(first, 0.0) ** 2 / (2 * second) if second > 0 else 0.0

@@ -135,7 +135,7 @@ class HopfieldPatterns(LearnedPatterns):
         self.strengths_ = found.strengths[order]
         self.fields_, self.means_ = found.fields, found.means
         self.objective_ = found.objective
-        self.trace_, self._path_later = found.trace, found.path
+        self.trace_, self.path_ = found.trace, found.path
         self.reason_, self.spectrum_ = found.reason, found.spectrum
         # Ties go to the first pattern, which in this order may be another.
         renamed = nearest.renamed(order)
@@ -158,7 +158,7 @@ class Recovered:
     spectrum: NDArray[np.float64]
     reason: str
     trace: list[dict[str, Any]] = field(default_factory=list)
-    path: Callable[[], dict[str, NDArray[Any]]] | None = None
+    path: partial[dict[str, NDArray[Any]]] | None = None
 
     def among(self, columns: NDArray[np.int64], n_spins: int) -> Recovered:
         """Return the same where there are other spins, too, of which nothing was observed.
