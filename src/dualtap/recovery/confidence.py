@@ -4,8 +4,8 @@ Where spins respond linearly to ±1 patterns, TAP equations for all of them and 
 bits of each site. For any other attractive patterns without zeros, draws of coefficients and bits
 from their posterior. In any other model each entry given all others: by how much
 likelier a spin is given the others than with its entry turned. Where the samples were halved, a
-pattern is at most as sure as what the halves propose for it is alike; where patterns were found in
-halves, an entry is at most as sure as the halves agree on it.
+pattern is at most as sure as what the halves propose for it is alike, and an entry as sure as the
+halves agree on it.
 """
 
 from __future__ import annotations
@@ -43,16 +43,14 @@ def magnetizations(
     Z : array of shape (n_patterns, n_spins)
         A draw from the posterior, which is as likely as the truth.
     """
-    found_in_halves = np.isfinite(state.found).any()
-    if found_in_halves:
+    if np.isfinite(state.found).any():
         m, Z = _given_others(judge, state), state.fit.Z
     else:
         m, Z = _given_model(blocks, judge, state, rng)
     if not len(pools) or not len(Z):
         return m, Z
-    most = pools.reliability(state.fit.Z)
-    if found_in_halves:  # entries that suit all samples together show less than they seem to
-        most = most * pools.agreement(state.fit.Z)
+    # Entries that suit all samples together show less than they seem to.
+    most = pools.reliability(state.fit.Z) * pools.agreement(state.fit.Z)
     return np.clip(m, -most, most), Z
 
 
