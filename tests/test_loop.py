@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dualtap import HopfieldModel, HopfieldPatterns, as_spins
 from dualtap.metrics import match
-from dualtap.recovery import loop
+from dualtap.recovery import calibration, loop
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import null, stated
 from dualtap.recovery.refit import at
@@ -397,3 +397,11 @@ def test_models_are_compared_on_the_same_samples(monkeypatch):
     again = stated(judge, at(judge, fit.Z, fit.g, fit.b, fit.parameters, fit.spread))
     assert again.objective == pytest.approx(found.state.objective, abs=1)
     assert len(fit.Z) >= 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_spins_of_one_rate_are_no_pattern_where_few_rows_are_judged(monkeypatch, seed):
+    """A pattern of all spins saves fields, which are not as good for rows that are not judged."""
+    monkeypatch.setattr(calibration, "JUDGED_ENTRIES", 300 * 60)
+    X = np.where(np.random.default_rng(seed).random((4000, 60)) < 0.05, 1, -1)
+    assert fitted(X).n_patterns_ == 0

@@ -79,8 +79,23 @@ def _saved_by_common_size(judge: Judge, fit: Fit) -> float:
         noise = calibration.CHARGED_IF_SEEN * noise_gain(judge.n_samples / judge.n_spins)
         signs = judge.n_spins * min(noise, np.log(2)) + np.log(judge.n_spins)
     number = 0.5 * np.log(judge.n_samples)
-    around = fields_cost(b - sign * float(np.abs(b).mean()), w) + signs + number
-    return float(max(0.0, fields_cost(b, w) - around))
+    apart = b - sign * float(np.abs(b).mean())
+    around = fields_cost(apart, w) + signs + number
+    return float(max(0.0, fields_cost(b, w) - around + _saved_by_shrinking(judge, b, apart, w)))
+
+
+def _saved_by_shrinking(judge: Judge, b: F64, apart: F64, w: F64) -> float:
+    """Return what fields shrunk to a common size lose on judged rows, and gain on all others.
+
+    Fields fitted to some of the rows suit the other samples less well, each by a nat for every
+    other sample that a judged one stands for, unless they hardly differ from the common size.
+    """
+    free, v = float(np.mean(np.square(b) + 1 / (w + 1))), float(np.mean(np.square(apart)))
+    v = max(v - float(np.mean(1 / (w + 1))), 0.0)  # what differs by more than chance
+    share = v * w / (1 + v * w)
+    fitted = float((free * w / (1 + free * w) - share).sum()) - 1
+    lost = 0.5 * float((w * np.square((1 - share) * apart)).sum())
+    return max(0.0, (judge.weight - 1) * fitted - judge.weight * lost)
 
 
 def of_one_strength(judge: Judge, Z: F32) -> State:
