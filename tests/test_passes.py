@@ -231,7 +231,7 @@ def test_weak_fits_iterate_on_the_gram_matrix(dense, worth, spy, monkeypatch):
     model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert spy.n_gram == 0
     assert model.n_passes_ == 1 + spy.entries / X.size
-    assert model.n_passes_ <= 13  # two of them for the rival of sparse patterns
+    assert model.n_passes_ <= 12  # two of them for the rival of sparse patterns
 
 
 def test_weak_fits_without_a_gram_matrix_go_over_the_samples(spy):

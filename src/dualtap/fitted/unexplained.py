@@ -84,7 +84,7 @@ def pair_gain(
     if not len(patterns) or n_spins > _MOST_SPINS or n_rows < _FEWEST_ROWS * n_spins:
         return PairGain(np.nan, np.nan)
     S = rows.astype(np.float32)
-    h = _local_fields(S, patterns, strengths, fields, means)
+    h = observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
     t, observed = np.tanh(h), S != 0
     R, w = (S - t) * observed, (1 - t * t) * observed
     halves = [_derivatives(R[k::2], w[k::2], S[k::2]) for k in (0, 1)]
@@ -92,16 +92,6 @@ def pair_gain(
     alone = np.arctanh(np.clip(means, -1 + 1e-3, 1 - 1e-3)).astype(np.float32)
     L = log_likelihoods(S, h).sum() - log_likelihoods(S, np.broadcast_to(alone, S.shape)).sum()
     return PairGain(float(L), gain)
-
-
-def _local_fields(
-    S: F32,
-    patterns: NDArray[np.int8],
-    strengths: NDArray[np.float64],
-    fields: NDArray[np.float64] | None,
-    means: NDArray[np.float64],
-) -> F32:
-    return observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
 
 
 def pair_share(
@@ -157,7 +147,8 @@ def unexplained_pairs(
         nothing = np.empty(0, dtype=np.int64)
         return Pairs(nothing, nothing, np.empty(0))
     S = rows.astype(np.float32)
-    R = (S - np.tanh(_local_fields(S, patterns, strengths, fields, means))) * (S != 0)
+    h = observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
+    R = (S - np.tanh(h)) * (S != 0)
     G, own = R.T @ S, R * S
     V = np.square(R).T @ np.square(S)
     i, j = np.triu_indices(S.shape[1], 1)
