@@ -45,9 +45,10 @@ def temporary(path: Path, *, folder: bool = False) -> Iterator[Path]:
     while True:
         name, lock = _made(path, folder=folder)
         # Between making and locking it may have looked abandoned to another process.
-        if lock is None or name.exists():
+        if name.exists():
             break
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
     try:
         yield name
     finally:
@@ -63,10 +64,10 @@ def _made(path: Path, *, folder: bool) -> tuple[Path, int | None]:
         handle, made = tempfile.mkstemp(_SUFFIX, start, path.parent)
         os.close(handle)
         name = Path(made)
-    return name, _locked(name)
+    return name, _locked(name, wait=True)  # for one who takes it for abandoned, and removes it
 
 
-def _locked(name: Path) -> int | None:
+def _locked(name: Path, *, wait: bool = False) -> int | None:
     """Return a descriptor that locks a file or folder; None if that cannot be, or it is locked."""
     try:
         import fcntl
@@ -77,7 +78,7 @@ def _locked(name: Path) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         os.close(lock)
         return None
