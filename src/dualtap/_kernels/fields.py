@@ -5,8 +5,9 @@ its probability, -log(1 + e) or that and x if x is negative, the residual s - ta
 2s e/(1 + e) or 2s/(1 + e), and the variance 1 - tanh² h = 4e/(1 + e)². A missing spin has s = 0 and
 adds nothing. Sums of at most a thousand terms are in single precision, sums of these in double.
 
-Samples come one after the other, and what belongs to sites is repeated for as many samples as
-together have about a thousand spins: loops of a few dozen sites would hardly be vectorised.
+Samples come one after the other, and what belongs to sites or to samples is repeated for as many
+samples as together have about a thousand spins: loops of a few dozen sites would hardly be
+vectorised. Every sample has a weight, the number of samples that it stands for.
 """
 
 from typing import Any
@@ -65,30 +66,31 @@ def log_of_one_and(e: Any) -> Any:
 # The python error model looks for division by zero, and then nothing is vectorised. Nor is it if a
 # loop that writes does not start from 0: of other indices Numba does not know that they are safe.
 @njit(fastmath=_FAST, error_model="numpy")
-def _log_likelihood(s: Array, f: Array, own: Array, b: Array) -> Any:
+def _log_likelihood(s: Array, f: Array, own: Array, b: Array, v: Array) -> Any:
     total = _f32(0)
     for i in range(s.shape[0]):
         spin = _f32(s[i])
         x = _f32(2) * spin * (f[i] - own[i] * spin + b[i])
         cost = log_of_one_and(_exponential(abs(x))) - min(x, _f32(0))
-        total += cost * spin * spin
+        total += cost * spin * spin * v[i]
     return -np.float64(total)
 
 
 @njit(fastmath=_FAST, error_model="numpy")
-def _add(s: Array, f: Array, own: Array, b: Array, r: Array, w: Array, rs: Array) -> Any:
+def _add(s: Array, f: Array, own: Array, b: Array, v: Array, r: Array, w: Array, rs: Array) -> Any:
     total = _f32(0)
     for i in range(s.shape[0]):
         spin = _f32(s[i])
+        counts = spin * spin * v[i]
         x = _f32(2) * spin * (f[i] - own[i] * spin + b[i])
         e = _exponential(abs(x))
         q = _f32(2) / (_f32(1) + e)
-        toward = q * (e if x >= _f32(0) else _f32(1)) * spin * spin
+        toward = q * (e if x >= _f32(0) else _f32(1)) * counts
         f[i] = toward * spin
         r[i] += toward * spin
-        w[i] += q * q * e * spin * spin
+        w[i] += q * q * e * counts
         rs[i] += toward
-        total += (log_of_one_and(e) - min(x, _f32(0))) * spin * spin
+        total += (log_of_one_and(e) - min(x, _f32(0))) * counts
     return -np.float64(total)
 
 
@@ -131,99 +133,77 @@ def _align(s: Array, f: Array, own: Array) -> None:
         f[i] = spin * (f[i] - own[i] * spin)
 
 
-@compiled()
-def log_likelihood_of(s: Array, f: Array, own: Array, b: Array) -> Any:
-    """Return Σ log σ(2 s h), h = f - own s + b.
+@njit(fastmath=_FAST, error_model="numpy")
+def _along(x: Array, beta: float) -> Any:
+    r, c = _f32(0), _f32(0)
+    for k in range(x.shape[0]):
+        y = _f32(2) * beta * x[k]
+        e = _exponential(abs(y))
+        q = _f32(2) / (_f32(1) + e)
+        r += x[k] * q * (e if y >= _f32(0) else _f32(1))
+        c += x[k] * x[k] * q * q * e
+    return np.float64(r), np.float64(c)
 
-    Parameters
-    ----------
-    s : (n,) int8
-        Spins, 0 where one is missing.
-    f : (n,) float32
-        Fields, with what a spin adds to its own.
-    own, b : (period,) float32
-        That, and fields of the sites; the period is that of the sites or some of it.
-    """
-    total, period = 0.0, own.shape[0]
-    for start in range(0, s.shape[0], period):
-        for first in range(0, min(period, s.shape[0] - start), TOGETHER):
-            here = slice(start + first, start + min(first + TOGETHER, period))
-            n = s[here].shape[0]
-            sites = slice(first, first + n)
-            total += _log_likelihood(s[here], f[here], own[sites], b[sites])
-    return total
+
+@njit(error_model="numpy")
+def _repeat(weights: Array, first: int, n_spins: int, v: Array) -> None:
+    """Put the weights of the samples from ``first`` on into v, each for all of its spins."""
+    for k in range(v.shape[0] // n_spins):
+        v[k * n_spins : (k + 1) * n_spins] = weights[first + k]
 
 
 @compiled()
-def statistics_of(s: Array, f: Array, own: Array, b: Array, sums: Array) -> Any:
-    """Return Σ log σ(2 s h), put residuals into f and add sums over samples.
-
-    Parameters
-    ----------
-    s, f, own, b : as in `log_likelihood_of`
-    sums : (3, period) float64
-        Of the residuals r, their variances, and r s. Changed in place.
-    """
-    total, period = 0.0, own.shape[0]
-    few = np.zeros((3, period), np.float32)
-    last = (s.shape[0] - 1) // period
-    for k in range(last + 1):
-        start = k * period
-        for first in range(0, min(period, s.shape[0] - start), TOGETHER):
-            here = slice(start + first, start + min(first + TOGETHER, period))
-            n = s[here].shape[0]
-            sites = slice(first, first + n)
-            r, w, rs = few[0, sites], few[1, sites], few[2, sites]
-            total += _add(s[here], f[here], own[sites], b[sites], r, w, rs)
-        if k % _PERIODS == _PERIODS - 1 or k == last:
-            sums += few
-            few[:] = _f32(0)
-    return total
-
-
-@compiled()
-def weighted_log_likelihood_of(s: Array, f: Array, own: Array, b: Array, weights: Array) -> Any:
-    """Return Σ w log σ(2 s h) of samples with weights.
+def log_likelihood_of(s: Array, f: Array, own: Array, b: Array, weights: Array) -> Any:
+    """Return Σ w log σ(2 s h), h = f - own s + b.
 
     Parameters
     ----------
     s : (M, N) int8
+        Spins, 0 where one is missing.
     f : (M, N) float32
-    own, b : (N,) float32
+        Fields, with what a spin adds to its own.
+    own, b : (period,) float32
+        That, and fields of the sites, repeated for period / N samples.
     weights : (M,) float32
     """
-    total, N = 0.0, s.shape[1]
-    for a in range(s.shape[0]):
-        for first in range(0, N, TOGETHER):
-            sites = slice(first, min(first + TOGETHER, N))
-            term = _log_likelihood(s[a, sites], f[a, sites], own[sites], b[sites])
-            total += weights[a] * term
+    (M, N), period, total = s.shape, own.shape[0], 0.0
+    s, f, v = s.reshape(M * N), f.reshape(M * N), np.empty(period, np.float32)
+    for start in range(0, M * N, period):
+        n_here = min(period, M * N - start)
+        _repeat(weights, start // N, N, v[:n_here])
+        for first in range(0, n_here, TOGETHER):
+            sites = slice(first, min(first + TOGETHER, n_here))
+            here = slice(start + sites.start, start + sites.stop)
+            total += _log_likelihood(s[here], f[here], own[sites], b[sites], v[sites])
     return total
 
 
 @compiled()
-def weighted_statistics_of(
-    s: Array, f: Array, own: Array, b: Array, weights: Array, sums: Array
-) -> Any:
+def statistics_of(s: Array, f: Array, own: Array, b: Array, weights: Array, sums: Array) -> Any:
     """Return Σ w log σ(2 s h), put w times the residuals into f and add weighted sums.
 
     Parameters
     ----------
-    s, f, own, b, weights : as in `weighted_log_likelihood_of`
-    sums : (3, N) float64
-        As in `statistics_of`.
+    s, f, own, b, weights : as in `log_likelihood_of`
+    sums : (3, period) float64
+        Of the residuals r, their variances, and r s. Changed in place.
     """
-    total, N = 0.0, s.shape[1]
-    few = np.zeros((3, N), np.float32)
-    for a in range(s.shape[0]):
-        few[:] = _f32(0)
-        for first in range(0, N, TOGETHER):
-            sites = slice(first, min(first + TOGETHER, N))
+    (M, N), period, total = s.shape, own.shape[0], 0.0
+    s, f, v = s.reshape(M * N), f.reshape(M * N), np.empty(period, np.float32)
+    few = np.zeros((3, period), np.float32)
+    last = (M * N - 1) // period
+    for k in range(last + 1):
+        start = k * period
+        n_here = min(period, M * N - start)
+        _repeat(weights, start // N, N, v[:n_here])
+        for first in range(0, n_here, TOGETHER):
+            sites = slice(first, min(first + TOGETHER, n_here))
+            here = slice(start + sites.start, start + sites.stop)
             r, w, rs = few[0, sites], few[1, sites], few[2, sites]
-            term = _add(s[a, sites], f[a, sites], own[sites], b[sites], r, w, rs)
-            total += weights[a] * term
-        sums += weights[a] * few
-        f[a] *= weights[a]
+            total += _add(s[here], f[here], own[sites], b[sites], v[sites], r, w, rs)
+        if k % _PERIODS == _PERIODS - 1 or k == last:
+            sums += few
+            few[:] = _f32(0)
     return total
 
 
@@ -233,7 +213,9 @@ def residuals_of(s: Array, f: Array, own: Array, b: Array, W: Array) -> None:
 
     Parameters
     ----------
-    s, f, own, b : as in `log_likelihood_of`
+    s : (n,) int8
+    f : (n,) float32
+    own, b : as in `log_likelihood_of`
     W : (n,) float32
     """
     period = own.shape[0]
@@ -249,7 +231,7 @@ def variances_of(s: Array, f: Array, own: Array, b: Array, signed: Array) -> Non
 
     Parameters
     ----------
-    s, f, own, b : as in `log_likelihood_of`
+    s, f, own, b : as in `residuals_of`
     signed : (n,) float32
     """
     period = own.shape[0]
@@ -265,7 +247,7 @@ def align(s: Array, f: Array, own: Array) -> None:
 
     Parameters
     ----------
-    s, f, own : as in `log_likelihood_of`
+    s, f, own : as in `residuals_of`
     """
     period = own.shape[0]
     for start in range(0, s.shape[0], period):
@@ -294,43 +276,20 @@ def relax(s: Array, f: Array, own: Array, b: Array, steps: Array, t: Array) -> N
 
 
 @compiled()
-def weighted_along_one_strength(x: Array, weights: Array, beta: float) -> Any:
+def along_one_strength(x: Array, weights: Array, beta: float) -> Any:
     """Return slope and curvature in β of Σ w log σ(2 β x).
 
     Parameters
     ----------
     x : (M, N) float32
-        As in `along_one_strength`.
+        Fields of strength 1, times the spins; 0 where one is missing.
     weights : (M,) float32
     beta : float32
     """
     slope, curvature = 0.0, 0.0
     for a in range(x.shape[0]):
-        r, c = along_one_strength(x[a], beta)
-        slope += weights[a] * r
-        curvature += weights[a] * c
-    return slope, curvature
-
-
-@compiled(fastmath=_FAST, error_model="numpy")
-def along_one_strength(x: Array, beta: float) -> Any:
-    """Return slope and curvature in β of Σ log σ(2 β x).
-
-    Parameters
-    ----------
-    x : (n,) float32
-        Fields of strength 1, times the spins; 0 where one is missing.
-    beta : float32
-    """
-    slope, curvature = 0.0, 0.0
-    for first in range(0, x.shape[0], TOGETHER):
-        r, c = _f32(0), _f32(0)
-        for k in range(first, min(first + TOGETHER, x.shape[0])):
-            y = _f32(2) * beta * x[k]
-            e = _exponential(abs(y))
-            q = _f32(2) / (_f32(1) + e)
-            r += x[k] * q * (e if y >= _f32(0) else _f32(1))
-            c += x[k] * x[k] * q * q * e
-        slope += np.float64(r)
-        curvature += np.float64(c)
+        for first in range(0, x.shape[1], TOGETHER):
+            r, c = _along(x[a, first : first + TOGETHER], beta)
+            slope += weights[a] * r
+            curvature += weights[a] * c
     return slope, curvature

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dualtap._schema import Entry, checked_arrays
 from dualtap.local_fields import log_sigmoid
+from dualtap.spins.storage import different_rows
 
 ROUNDED = 1.001
 """Bound of what is at most one, but for rounding."""
@@ -117,7 +118,7 @@ def without_duplicates(patterns: NDArray[Any]) -> bool:
     """
     first = np.argmax(patterns != 0, axis=1)
     upright = patterns * patterns[np.arange(len(patterns)), first][:, None]
-    return len(np.unique(upright, axis=0)) == len(patterns)
+    return len(different_rows(upright.astype(np.int8))) == len(patterns)
 
 
 def independent_score(rows: NDArray[np.int8], means: NDArray[np.floating[Any]]) -> float:

@@ -28,7 +28,7 @@ def length_of(state: State) -> float:
     return state.objective
 
 
-def grown(search: Search, state: State, nothing: State) -> State:
+def grown(search: Search, state: State) -> State:
     """Return the model with patterns for all directions that it leaves above the noise edge.
 
     Either a ±1 vector for each of them, or a sparse one for each and then whatever shortens the
@@ -38,10 +38,10 @@ def grown(search: Search, state: State, nothing: State) -> State:
     is_large = search.judge.n_spins > MOST_SPINS
     if is_large:  # directions of large data show the errors of few rows
         state = finer(search, state)
-    starts = [state, nothing] if len(state.fit.Z) and not is_large else [state]
+    starts = [state, search.nothing] if len(state.fit.Z) and not is_large else [state]
     best = min((with_binary_set(search, start) for start in starts), key=length_of)
     if not is_large or not len(best.fit.Z) or search.left(search.blocks, best).n_signal:
-        start = best if is_large else with_simple_structure(search, nothing)
+        start = best if is_large else with_simple_structure(search, search.nothing)
         best = min(best, completed(search, freed(search.judge, start)), key=length_of)
     if not len(best.fit.Z):
         return state

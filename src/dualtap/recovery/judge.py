@@ -71,22 +71,18 @@ class OneStrength:
         Fields that patterns of strength 1 put on the spins, times the spins; 0 for a missing one.
     weight : float
         Samples for each one that is looked at.
-    weights : array of shape (n_rows,), optional
+    weights : array of shape (n_rows,)
         Samples looked at that each row stands for.
     """
 
-    def __init__(self, x: F32, weight: float, weights: F32 | None = None) -> None:
+    def __init__(self, x: F32, weight: float, weights: F32) -> None:
         self.x, self.weight, self.weights = x, weight, weights
 
     def derivatives(self, beta: float) -> tuple[float, float]:
         """Return dL/dβ and -d²L/dβ² of all samples, without fields."""
-        from dualtap._kernels.fields import along_one_strength, weighted_along_one_strength
+        from dualtap._kernels.fields import along_one_strength
 
-        b = np.float32(beta)
-        if self.weights is None:
-            slope, curvature = along_one_strength(self.x.ravel(), b)
-        else:
-            slope, curvature = weighted_along_one_strength(self.x, self.weights, b)
+        slope, curvature = along_one_strength(self.x, self.weights, np.float32(beta))
         return self.weight * slope, self.weight * curvature
 
 
@@ -143,12 +139,15 @@ class Judge:
         self.mean = total / (self.n_observed + 1)
         self.n_entries = self.weight * float(self.n_observed.sum())
         self.n_seen = 0
-        self._scored, self._weights = self.rows, self.weights
+        self._scored = self.rows
+        self._counts = np.ones(len(self.rows), np.float32)
+        if self.weights is not None:
+            self._counts = self.weights
         self._gaps: _Gaps | None = None
         if not spins.complete:
             self._gaps = _Gaps(self.rows, self.mean)
             self._scored = self._gaps.scored
-            self._weights = None if self.weights is None else self.weights[self._gaps.source]
+            self._counts = self._counts[self._gaps.source]
         self._patterns = np.empty((0, self.n_spins), np.float32)
         self._overlaps = np.empty((len(self._scored), 0), np.float32)
         self._known: set[int] = set()  # first rows of the blocks whose overlaps are there
@@ -227,7 +226,7 @@ class Judge:
 
     def statistics(self, Z: F32, g: F64, b: F64) -> Statistics:
         """Return what a pass over the rows says of patterns, strengths and fields."""
-        from dualtap._kernels.fields import statistics_of, weighted_statistics_of
+        from dualtap._kernels.fields import statistics_of
 
         P, N = Z.shape
         blocks, sites = self.blocks(), _Sites(Z, g, b)
@@ -235,11 +234,8 @@ class Judge:
         L, slope, sums = 0.0, np.zeros(P), np.zeros((3, len(sites.own)))
         for rows in blocks:
             R = sites.fields(overlaps[rows], self._memory[0])
-            if self._weights is None:
-                L += statistics_of(self._scored[rows].ravel(), R.ravel(), sites.own, sites.b, sums)
-            else:
-                given = sites.own[:N], sites.b[:N], self._weights[rows], sums[:, :N]
-                L += weighted_statistics_of(self._scored[rows], R, *given)
+            weights = self._counts[rows]
+            L += statistics_of(self._scored[rows], R, sites.own, sites.b, weights, sums)
             slope += np.einsum("ap,ap->p", overlaps[rows], R @ Z.T, dtype=np.float64)
         residual, variance, turned = self.weight * sums.reshape(3, -1, N).sum(axis=1)
         slope = (self.weight * slope - turned @ np.square(Z).T) / N
@@ -247,20 +243,14 @@ class Judge:
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
         """Return L alone."""
-        from dualtap._kernels.fields import log_likelihood_of, weighted_log_likelihood_of
+        from dualtap._kernels.fields import log_likelihood_of
 
-        N = self.n_spins
         blocks, sites, total = self.blocks(), _Sites(Z, g, b), 0.0
         overlaps = self._overlaps_with(Z, blocks)
         for rows in blocks:
             f = sites.fields(overlaps[rows], self._memory[0])
-            if self._weights is None:
-                total += log_likelihood_of(
-                    self._scored[rows].ravel(), f.ravel(), sites.own, sites.b
-                )
-            else:
-                given = sites.own[:N], sites.b[:N], self._weights[rows]
-                total += weighted_log_likelihood_of(self._scored[rows], f, *given)
+            weights = self._counts[rows]
+            total += log_likelihood_of(self._scored[rows], f, sites.own, sites.b, weights)
         return self.weight * total
 
     def one_strength(self, Z: F32, most: int | None = None) -> OneStrength:
@@ -275,9 +265,7 @@ class Judge:
             f = sites.fields(overlaps[rows], x[n:])
             align(self._scored[rows].ravel(), f.ravel(), sites.own)
             n, n_entries = n + len(f), n_entries + self._n_entries(rows)
-        weights = None
-        if self._weights is not None:
-            weights = np.concatenate([self._weights[rows] for rows in blocks])
+        weights = np.concatenate([self._counts[rows] for rows in blocks])
         return OneStrength(x, self.n_entries / n_entries, weights)
 
     def residuals(self, Z: F32, g: F64, b: F64) -> Iterator[tuple[F32, F32, F32, F32 | None]]:
@@ -294,13 +282,13 @@ class Judge:
             R = sites.fields(overlaps[rows], self._memory[0])
             W = self._memory[1][: len(R)]
             residuals_of(self._scored[rows].ravel(), R.ravel(), sites.own, sites.b, W.ravel())
-            w = None if self._weights is None else self._weights[rows]
+            w = None if self.weights is None else self._counts[rows]
             yield self.samples(rows), weighted(R, w), weighted(W, w), w
 
     def _n_entries(self, rows: slice | NDArray[np.int64]) -> float:
         """Return the number of entries of some rows, each as often as its row counts."""
-        counts = np.count_nonzero(self._scored[rows], axis=1)
-        return float(counts.sum() if self._weights is None else self._weights[rows] @ counts)
+        counts = self._counts[rows].astype(np.float64)
+        return float(counts @ np.count_nonzero(self._scored[rows], axis=1))
 
     def curvature(self, Z: F32, g: F64, b: F64) -> Curvature:
         """Return the second derivatives, by as many rows as are needed."""
@@ -317,7 +305,7 @@ class Judge:
             W = sites.fields(overlaps[rows], self._memory[0])
             signed = self._memory[1][: len(W)]
             variances_of(self._scored[rows].ravel(), W.ravel(), sites.own, sites.b, signed.ravel())
-            w = None if self._weights is None else self._weights[rows]
+            w = None if self.weights is None else self._counts[rows]
             W, signed = weighted(W, w), weighted(signed, w)
             F = overlaps[rows] / np.float32(N)
             H += curvature_of_pairs(F, W, Z)

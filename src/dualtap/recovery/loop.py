@@ -38,7 +38,6 @@ from dualtap.recovery.moves import (
     State,
     enlarged,
     freed,
-    null,
     of_one_strength,
     simplest,
     stated,
@@ -112,36 +111,36 @@ def recover(
     """
     search = Search(spins, blocks_of(spins, where=where), Judge(spins), n_patterns, watch)
     with one_blas_thread(), np.errstate(**FALSE_ALARMS):
-        nothing = null(search.judge)
-        state, explained = of_samples(search, nothing)
+        state, explained = of_samples(search)
         if not explained:
-            state = grown(search, state, nothing)
+            state = grown(search, state)
         elif n_patterns is None:
-            state, explained = _or_sparse(search, _or_flat(search, state), nothing)
+            state, explained = _or_sparse(search, _or_flat(search, state))
         if n_patterns is not None:
-            state = _likeliest(search, state, nothing, n_patterns)
+            state = _likeliest(search, state, n_patterns)
         elif not explained:
-            state = confirmed(search, state, nothing)
+            state = confirmed(search, state)
         state = refined(search, state)
         simple = simplest(search.judge, state)
         # A number that is requested may describe the data worse than independent spins do.
-        if n_patterns is None or simple.fit.L >= nothing.fit.L:
+        if n_patterns is None or simple.fit.L >= search.nothing.fit.L:
             state = search.better(state, simple, "tie", "fit")
-        if n_patterns is None and not search.is_evident(state, null(search.judge)):
-            state = null(search.judge)
+        if n_patterns is None and not search.is_evident(state):
+            state = search.nothing
         if n_patterns is None or not len(state.fit.Z):
-            state = _no_less_likely(search.judge, state)
+            state = _no_less_likely(search, state)
         m, Z = magnetizations(search.blocks, search.judge, state, rng, search.pools)
         state = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
 
 
-def _no_less_likely(judge: Judge, state: State) -> State:
+def _no_less_likely(search: Search, state: State) -> State:
     """Return the model, with fields or without patterns if the means alone are likelier.
 
     A description may be short because it has no fields, and fit the samples worse.
     """
-    means = _with_means(judge, null(judge))
+    judge = search.judge
+    means = _with_means(judge, search.nothing)
     if not len(state.fit.Z):
         return means
     if state.fit.L < means.fit.L:
@@ -157,12 +156,12 @@ def _with_means(judge: Judge, state: State) -> State:
     return state._replace(fit=fit._replace(b=fields[k], L=L))
 
 
-def of_samples(search: Search, state: State) -> tuple[State, bool]:
+def of_samples(search: Search) -> tuple[State, bool]:
     """Look for patterns in the samples themselves: a Hopfield model of one strength, no fields.
 
     Returns the best state, and if it leaves nothing but noise.
     """
-    whole, given = search.whole, search.n_patterns
+    whole, given, state = search.whole, search.n_patterns, search.nothing
     if not whole.n_signal and given is None:
         return state, False
     if responds_linearly(whole, search.some):
@@ -192,14 +191,14 @@ def _or_flat(search: Search, state: State) -> State:
     return with_flat(search, state, search.left(search.blocks, state))
 
 
-def _or_sparse(search: Search, state: State, nothing: State) -> tuple[State, bool]:
+def _or_sparse(search: Search, state: State) -> tuple[State, bool]:
     """Return a model that leaves noise or a shorter one of sparse patterns, and if the first.
 
     Sums and differences of sparse patterns have their couplings, where spins respond linearly.
     """
     if search.judge.n_spins > MOST_SPINS or not responds_linearly(search.whole, search.some):
         return state, True
-    sparse = completed(search, freed(search.judge, with_simple_structure(search, nothing)))
+    sparse = completed(search, freed(search.judge, with_simple_structure(search, search.nothing)))
     return (state, True) if state.objective <= sparse.objective else (sparse, False)
 
 
@@ -226,7 +225,7 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     return state, explained
 
 
-def confirmed(search: Search, state: State, nothing: State) -> State:
+def confirmed(search: Search, state: State) -> State:
     """Add patterns that one half of the samples shows and the other confirms, until none is.
 
     Of small data, the mean of the models that several halvings lead to is returned, if shorter.
@@ -242,7 +241,7 @@ def confirmed(search: Search, state: State, nothing: State) -> State:
         if not search.pools:
             search.pools = pools
             if len(state.fit.Z):  # are in no pool yet
-                propose(halves, nothing, pools, search.rng)
+                propose(halves, search.nothing, pools, search.rng)
         if model is state and not models:
             return state
         models += [] if model is state else [model]
@@ -269,12 +268,12 @@ def _confirmed_by(halves: Halves, search: Search, state: State, pools: Pools) ->
         state = other
 
 
-def _likeliest(search: Search, state: State, nothing: State, n_patterns: int) -> State:
+def _likeliest(search: Search, state: State, n_patterns: int) -> State:
     """Return the likeliest model of so many patterns that several starts lead to."""
     starts = [state]
     done = len(state.fit.Z) == n_patterns and search.explained_by(state)
     if search.judge.n_spins <= MOST_SPINS and not done:
-        starts += [confirmed(search, nothing, nothing), nothing]
+        starts += [confirmed(search, search.nothing), search.nothing]
     rivals = [forced(search, start, n_patterns) for start in starts]
     return max(rivals, key=lambda rival: (len(rival.fit.Z), rival.fit.L))
 
@@ -341,7 +340,7 @@ def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) 
     search = Search(spins, blocks_of(spins), Judge(spins))
     Z = np.asarray(patterns, dtype=np.float32)
     with one_blas_thread(), np.errstate(**FALSE_ALARMS):
-        start = freed(search.judge, null(search.judge))
+        start = freed(search.judge, search.nothing)
         state = with_turned_bits(search, with_patterns(search.judge, Z, start, least=len(Z)))
         state = simplest(search.judge, refined(search, state))
         m, drawn = magnetizations(search.blocks, search.judge, state, rng, search.pools)

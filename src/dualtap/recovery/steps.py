@@ -12,7 +12,7 @@ import numpy as np
 from dualtap.recovery import calibration
 from dualtap.recovery.halves import Pools
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State
+from dualtap.recovery.moves import State, null
 from dualtap.recovery.proposers.rotation import Residual, leaves_noise, residual_of
 from dualtap.spins import Spins
 from dualtap.spins.blocks import Blocks
@@ -57,6 +57,14 @@ class Search:
     """The largest of their squared singular values, over the noise edge."""
     pools: Pools = field(default_factory=Pools)
     """What halves of the samples proposed, if patterns come from there."""
+    _nothing: tuple[Judge, State] | None = None
+
+    @property
+    def nothing(self) -> State:
+        """Independent spins, by the judge of now."""
+        if self._nothing is None or self._nothing[0] is not self.judge:
+            self._nothing = self.judge, null(self.judge)
+        return self._nothing[1]
 
     @cached_property
     def some(self) -> Blocks:
@@ -88,12 +96,12 @@ class Search:
         """Say whether a model leaves nothing but noise of the samples."""
         return leaves_noise(self.some, state.fit, self.whole)
 
-    def is_evident(self, state: State, nothing: State) -> bool:
+    def is_evident(self, state: State) -> bool:
         """Say whether patterns describe the data so much shorter that they are no accident.
 
         Among all that is tried, something is shorter by a few nats even if spins are independent.
         """
-        return nothing.objective - state.objective > calibration.EVIDENT
+        return self.nothing.objective - state.objective > calibration.EVIDENT
 
     def better(self, state: State, other: State, move: str, source: str) -> State:
         """Return the state with the shorter description, and note the step."""

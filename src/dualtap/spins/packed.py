@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.spins.numbers import give_back
-from dualtap.spins.storage import CHUNK, Encoding, Reads, Spins, n_distinct, weights_of
+from dualtap.spins.storage import CHUNK, Encoding, Reads, Spins, different_rows, weights_of
 
 _SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int8) - 1
 _FLOAT_SIGNS = _SIGNS.astype(np.float32)
@@ -149,7 +149,7 @@ class PackedSpins(Spins):
         return planes[0] if len(planes) == 1 else np.hstack(planes)
 
     def _n_duplicates(self) -> int:
-        return self.n_samples - n_distinct(self.row_bytes())
+        return self.n_samples - len(different_rows(self.row_bytes()))
 
 
 def _looked_up(

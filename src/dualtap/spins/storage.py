@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Encoding = Literal["-1/+1", "0/1", "boolean"]
 ENCODINGS: tuple[Encoding, ...] = ("-1/+1", "0/1", "boolean")
+
+Byte = TypeVar("Byte", np.int8, np.uint8)
 
 CHUNK = 2**22
 """Entries looked at together in a pass over the data."""
@@ -257,7 +259,7 @@ class DenseSpins(Spins):
         return self._values.size - int(np.count_nonzero(self._values))
 
     def _n_duplicates(self) -> int:
-        return self.n_samples - n_distinct(self._values)
+        return self.n_samples - len(different_rows(self._values))
 
 
 def spread(n: int, k: int) -> NDArray[np.int64]:
@@ -294,7 +296,17 @@ def weights_of(spins: Spins, samples: NDArray[np.int64]) -> NDArray[np.float64] 
     return None if spins.weights is None else spins.weights[samples]
 
 
-def n_distinct(rows: NDArray[Any]) -> int:
-    """Return how many different rows of bytes there are."""
+def different_rows(rows: NDArray[Byte]) -> NDArray[Byte]:
+    """Return every different row of bytes once, in some order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins.storage import different_rows
+    >>> len(different_rows(np.array([[1, -1], [1, 1], [1, -1]], dtype=np.int8)))
+    2
+    """
     # A row of bytes is one opaque value: sorting those finds duplicates without a copy.
-    return len(np.unique(rows.view(np.dtype((np.void, rows.shape[1])))))
+    whole = np.dtype((np.void, rows.shape[1]))
+    found = np.unique(np.ascontiguousarray(rows).view(whole))
+    return found.view(rows.dtype).reshape(-1, rows.shape[1])

@@ -21,6 +21,7 @@ from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.objective import pattern_costs
 from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.storage import different_rows
 
 MOST_SPINS = 700
 """Spins beyond which no matrix of residual couplings is made."""
@@ -99,7 +100,7 @@ def _pool(couplings: ResidualCouplings, judge: Judge) -> F32:
     pool = pool[np.count_nonzero(pool, axis=1) > 1]
     first = np.argmax(pool != 0, axis=1)
     pool *= pool[np.arange(len(pool)), first][:, None]
-    return np.unique(pool, axis=0).astype(np.float32)
+    return different_rows(pool).astype(np.float32)
 
 
 def _directions(couplings: ResidualCouplings, n_samples: float) -> tuple[F64, F64]:
