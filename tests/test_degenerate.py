@@ -7,7 +7,7 @@ import pytest
 
 import dualtap as dt
 from dualtap.fitted.checks import check_learned
-from dualtap.recovery import loop, path
+from dualtap.recovery import path, steps
 from dualtap.spins import builder
 from dualtap.spins.parts import observed_part
 
@@ -144,7 +144,7 @@ def test_strengths_that_samples_do_not_determine(n_patterns, X, weights):
     assert np.abs(model._strength_covariance).max() < 1e3
 
 
-@pytest.mark.parametrize(("module", "name"), [(loop, "null"), (path, "with_fewer")])
+@pytest.mark.parametrize(("module", "name"), [(steps, "null"), (path, "with_fewer")])
 def test_flags_that_products_raise_are_no_warnings_of_a_fit(monkeypatch, module, name):
     usual, calls = getattr(module, name), []
 
