@@ -5,8 +5,9 @@ import pytest
 
 from dualtap import HopfieldModel, HopfieldPatterns, as_spins
 from dualtap.recovery.halves import Pools, averaged, found_in_halves, halves_of, with_found
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import freed, null
+from dualtap.recovery.moves import freed
 from dualtap.recovery.objective import sizes_of
 from dualtap.spins.storage import Reads
 

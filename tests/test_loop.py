@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from dualtap import HopfieldModel, HopfieldPatterns, as_spins
 from dualtap.metrics import match
 from dualtap.recovery import calibration, loop
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import null, stated
+from dualtap.recovery.moves import stated
 from dualtap.recovery.refit import at
 from dualtap.recovery.steps import steps
 from dualtap.spins.storage import spread

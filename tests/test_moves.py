@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from dualtap._kernels.entries import best_entries
 from dualtap.hopfield import HopfieldModel
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import (
     distinct,
     enlarged,
     freed,
     halved,
-    null,
     of_one_strength,
     of_sites,
     paying,

@@ -5,8 +5,9 @@ import pytest
 
 from dualtap._kernels.atoms import best_supports
 from dualtap.hopfield import HopfieldModel
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import freed, null, of_one_strength
+from dualtap.recovery.moves import freed, of_one_strength
 from dualtap.recovery.proposers.rotation import (
     agree,
     has_flat,

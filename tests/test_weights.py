@@ -22,8 +22,9 @@ from dualtap.fitted.nearest import nearest_patterns
 from dualtap.fitted.training import spread_rows
 from dualtap.io import read_samples
 from dualtap.recovery.halves import halves_of
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import freed, null, of_sites
+from dualtap.recovery.moves import freed, of_sites
 from dualtap.recovery.proposers.rotation import flat_directions, residual_of
 from dualtap.recovery.proposers.students import residual_couplings
 from dualtap.recovery.refit import Parameters, refit

@@ -43,8 +43,9 @@ FEWEST_EVENTS = 8
 """Events of a rare spin below which its variance is not trusted (``benchmarks nulls``)."""
 DIMENSIONS = 4
 """One direction is looked at for so many spins (``benchmarks structure``: assemblies)."""
-ONE_SIZE = 0.75
-"""Squared mean size over mean square of ±1 entries, at least (``benchmarks general``: diluted)."""
+ONE_SIZE = 0.3
+"""Entries are ±1 from this share of the way that noise leaves from normal ones to these
+(``benchmarks general``: diluted; ``benchmarks recovery``: P=1)."""
 PLAIN = 0.9
 """Squared cosine of a pattern with a direction from which it needs no rotation
 (``benchmarks structure``: populations, keys)."""

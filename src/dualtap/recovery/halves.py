@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State, freed, null, paying, stated, unlike
+from dualtap.recovery.moves import State, freed, paying, stated, unlike
 from dualtap.recovery.objective import sizes_of
 from dualtap.recovery.proposers.rotation import Residual, residual_of, rotations
 from dualtap.recovery.proposers.students import students

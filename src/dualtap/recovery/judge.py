@@ -242,9 +242,13 @@ class Judge:
         return Statistics(self.weight * L, residual, variance, slope)
 
     def log_likelihood(self, Z: F32, g: F64, b: F64) -> float:
-        """Return L alone."""
+        """Return L alone; of independent spins, which needs no pass, by their counts."""
         from dualtap._kernels.fields import log_likelihood_of
 
+        if not len(Z):
+            down = self.n_observed - self.n_up
+            cost = self.n_up @ np.logaddexp(0, -2 * b) + down @ np.logaddexp(0, 2 * b)
+            return -self.weight * float(cost)
         blocks, sites, total = self.blocks(), _Sites(Z, g, b), 0.0
         overlaps = self._overlaps_with(Z, blocks)
         for rows in blocks:

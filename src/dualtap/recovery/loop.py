@@ -33,6 +33,7 @@ from dualtap.recovery.halves import (
     propose,
     with_found,
 )
+from dualtap.recovery.independent import with_means
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import (
     State,
@@ -44,6 +45,7 @@ from dualtap.recovery.moves import (
     with_fewer,
     with_patterns,
 )
+from dualtap.recovery.objective import likelihood_of_all
 from dualtap.recovery.proposers.rotation import (
     clustered,
     has_flat,
@@ -56,7 +58,7 @@ from dualtap.recovery.proposers.rotation import (
 )
 from dualtap.recovery.proposers.students import MOST_SPINS
 from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
-from dualtap.recovery.refit import at, numbers_of
+from dualtap.recovery.refit import HOPFIELD, at, numbers_of
 from dualtap.recovery.selection import chosen, no_costs
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
@@ -140,20 +142,13 @@ def _no_less_likely(search: Search, state: State) -> State:
     A description may be short because it has no fields, and fit the samples worse.
     """
     judge = search.judge
-    means = _with_means(judge, search.nothing)
+    means = with_means(judge, search.nothing)
     if not len(state.fit.Z):
         return means
-    if state.fit.L < means.fit.L:
+    least = likelihood_of_all(means.fit, judge)
+    if likelihood_of_all(state.fit, judge) < least:
         state = freed(judge, state)
-    return state if state.fit.L >= means.fit.L else means
-
-
-def _with_means(judge: Judge, state: State) -> State:
-    """Return independent spins with their means, whatever describes them most shortly."""
-    fit = state.fit
-    fields = judge.null_fields(), fit.b
-    L, k = max((judge.log_likelihood(fit.Z, fit.g, b), k) for k, b in enumerate(fields))
-    return state._replace(fit=fit._replace(b=fields[k], L=L))
+    return state if likelihood_of_all(state.fit, judge) >= least else means
 
 
 def of_samples(search: Search) -> tuple[State, bool]:
@@ -216,7 +211,7 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
             other = other._replace(m=m)
         state = search.better(state, other, "add", "rotation, refined by TAP")
         explained = explained or (other is state and len(other.fit.Z) == k)
-    if len(state.fit.Z) and not looks_binary(state.fit.Z, row_basis(whole.vectors[:k])):
+    if len(state.fit.Z) and not looks_binary(state.fit.Z, whole, k, blocks):
         for n in {k, min(k, whole.n_above)} - {0}:
             Z = sparse_set(row_basis(whole.vectors[:n]), search.rng)
             other = with_turned_bits(search, of_one_strength(search.judge, Z))
@@ -312,16 +307,18 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
     The signs of m have been chosen to suit the samples, and would look too strong.
     """
     fit = state.fit
+    judge = search.fine if fit.parameters == HOPFIELD else search.judge
     signs = np.where(m == 0, fit.Z, binary(m)).astype(np.float32)
-    if (Z == fit.Z).all() and (signs == fit.Z).all():
+    if (Z == fit.Z).all() and (signs == fit.Z).all() and judge is search.judge:
         return state
-    g, b, spread = numbers_of(search.judge, Z, fit.g, fit.b, fit.parameters)
+    g, b, spread = numbers_of(judge, Z, fit.g, fit.b, fit.parameters)
     own = at(search.judge, signs, g, b, fit.parameters, spread)
     other = stated(search.judge, own, state.found)
     if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
         return state
-    means = search.judge.log_likelihood(Z[:0], fit.g[:0], search.judge.null_fields())
-    return state if means > other.fit.L else other
+    means = with_means(search.judge, search.nothing).fit
+    least = likelihood_of_all(means, search.judge)
+    return state if likelihood_of_all(own, search.judge) < least else other
 
 
 def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) -> Recovery:

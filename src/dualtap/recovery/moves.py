@@ -12,8 +12,6 @@ from dualtap.recovery.derivatives import F64, Features
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.objective import (
     description_length,
-    fields_cost,
-    noise_gain,
     pattern_costs,
     sizes_of,
 )
@@ -51,51 +49,6 @@ def stated(judge: Judge, fit: Fit, found: F64 | None = None) -> State:
     rho = times_counted(fit.Z, fit.g, judge)
     length = description_length(fit, judge, rho, found)
     return State(fit, length, information(fit), rho, found)
-
-
-def null(judge: Judge) -> State:
-    """Return independent spins, fair or each with its own mean, whichever is shorter."""
-    none = np.empty((0, judge.n_spins), np.float32)
-    start = np.zeros(judge.n_spins)
-    free, fair = (
-        stated(judge, refit(judge, none, np.empty(0), start, Parameters(fields=fields)))
-        for fields in (True, False)
-    )
-    saved = _saved_by_common_size(judge, free.fit)
-    free = free._replace(objective=free.objective - saved)
-    return min(free, fair, key=lambda state: state.objective)
-
-
-def _saved_by_common_size(judge: Judge, fit: Fit) -> float:
-    """Return what a description of the fields around a common size, ±c, saves.
-
-    Without it, spins with means of one size would look like samples of one pattern, all on its
-    side, which describes them shortly.
-    """
-    b, w = fit.b, fit.statistics.variance / judge.weight
-    sign = np.where(b < 0, -1.0, 1.0)
-    signs = np.log(2)
-    if abs(sign.sum()) < judge.n_spins:
-        noise = calibration.CHARGED_IF_SEEN * noise_gain(judge.n_samples / judge.n_spins)
-        signs = judge.n_spins * min(noise, np.log(2)) + np.log(judge.n_spins)
-    number = 0.5 * np.log(judge.n_samples)
-    apart = b - sign * float(np.abs(b).mean())
-    around = fields_cost(apart, w) + signs + number
-    return float(max(0.0, fields_cost(b, w) - around + _saved_by_shrinking(judge, b, apart, w)))
-
-
-def _saved_by_shrinking(judge: Judge, b: F64, apart: F64, w: F64) -> float:
-    """Return what fields shrunk to a common size lose on judged rows, and gain on all others.
-
-    Fields fitted to some of the rows suit the other samples less well, each by a nat for every
-    other sample that a judged one stands for, unless they hardly differ from the common size.
-    """
-    free, v = float(np.mean(np.square(b) + 1 / (w + 1))), float(np.mean(np.square(apart)))
-    v = max(v - float(np.mean(1 / (w + 1))), 0.0)  # what differs by more than chance
-    share = v * w / (1 + v * w)
-    fitted = float((free * w / (1 + free * w) - share).sum()) - 1
-    lost = 0.5 * float((w * np.square((1 - share) * apart)).sum())
-    return max(0.0, (judge.weight - 1) * fitted - judge.weight * lost)
 
 
 def of_one_strength(judge: Judge, Z: F32) -> State:

@@ -92,14 +92,24 @@ def description_length(fit: Fit, judge: Judge, rho: F64, found: F64) -> float:
     costs = pattern_costs(sizes_of(fit.Z), rho, judge, fit.g > 0)
     costs = np.where(np.isnan(found), costs, found)
     number = 0.5 * np.log(judge.n_samples)
-    total = -fit.L + costs.sum() + number * fit.n_strengths
-    effective = float(fit.n_strengths)
+    total = costs.sum() + number * fit.n_strengths - likelihood_of_all(fit, judge)
     if fit.parameters.fields:
         w = fit.statistics.variance / judge.weight
         total += number + min(fields_cost(fit.b, w), fields_cost(fit.mean_field, w))
-        effective += float((fit.spread * w / (1 + fit.spread * w)).sum())
-    # Numbers fitted to the rows do not suit the other samples as well.
-    return float(total + (judge.weight - 1) * effective)
+    return float(total)
+
+
+def likelihood_of_all(fit: Fit, judge: Judge) -> float:
+    """Return the log pseudo-likelihood of all samples to expect of a model fitted to some rows.
+
+    Numbers fitted to the rows do not suit the other samples as well: each loses a nat for every
+    other sample that a judged one stands for.
+    """
+    effective = float(fit.n_strengths)
+    if fit.parameters.fields:
+        w = fit.statistics.variance / judge.weight
+        effective += float((w / (w + 1 / fit.spread)).sum())
+    return fit.L - (judge.weight - 1) * effective
 
 
 def fields_cost(b: F64, w: F64) -> float:

@@ -29,7 +29,7 @@ _SLOW = 0.1  # share of the last rise, above which the curvature is computed aga
 _FILLINGS, _SHORTER_FILLED = 8, 4.0  # times that gaps are filled anew, and steps shortened
 _SLACK = 0.1  # nats for each strength that filling the gaps anew may still gain
 _EXACT = 1e-4
-_ENOUGH = 2**19  # entries that pin one strength down to a part in a thousand
+_ENOUGH = 2**19  # entries that pin one strength down while patterns are looked for
 _CONDENSED = 1 - 1e-6
 _WEAK = 1e-3
 _SMALLEST = 1e-9
@@ -178,9 +178,12 @@ def _climbed(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fi
 def numbers_of(
     judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters
 ) -> tuple[F64, F64, float]:
-    """Return strengths, fields and their variance as :func:`refit` does, without the rest."""
+    """Return strengths, fields and their variance as :func:`refit` does, without the rest.
+
+    One strength is fitted to all rows of the judge: of weak patterns each says little.
+    """
     if len(Z) and parameters == HOPFIELD:
-        beta = _common_strength(judge, Z, float(g.mean()))
+        beta = _common_strength(judge, Z, float(g.mean()), None)
         return np.full(len(Z), beta), np.zeros(judge.n_spins), 0.0
     fit = refit(judge, Z, g, b, parameters)
     return fit.g, fit.b, fit.spread
@@ -214,16 +217,15 @@ def _independent(judge: Judge, parameters: Parameters) -> Fit:
         if np.abs(step).max() < _EXACT:
             break
     t = np.tanh(b)
-    L = -float(up @ np.logaddexp(0, -2 * b) + down @ np.logaddexp(0, 2 * b))
     none = np.empty((0, judge.n_spins))
+    Z = none.astype(np.float32)
     statistics = Statistics(
-        judge.weight * L,
+        judge.log_likelihood(Z, np.empty(0), b),
         judge.weight * (up - down - judge.n_observed * t),
         judge.weight * judge.n_observed * (1 - t * t),
         np.empty(0),
     )
     parameters = parameters._replace(tied=False)
-    Z = none.astype(np.float32)
     C = Curvature(np.empty((0, 0)), none, statistics.variance)
     return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, C, b, v)
 
@@ -256,15 +258,16 @@ def fit_beta(spins: Spins, patterns: ArrayLike) -> float:
     >>> round(fit_beta(spins, teacher.patterns), 1)
     1.5
     """
-    return _common_strength(Judge(spins), np.asarray(patterns, dtype=np.float32), 1.0)
+    judge = Judge(spins, calibration.REFINED_ENTRIES)
+    return _common_strength(judge, np.asarray(patterns, dtype=np.float32), 1.0, None)
 
 
-def _common_strength(judge: Judge, Z: F32, beta: float) -> float:
+def _common_strength(judge: Judge, Z: F32, beta: float, most: int | None = _ENOUGH) -> float:
     """Return the likeliest strength that all patterns have in common, without fields."""
     none, precision = np.zeros(judge.n_spins), float(strength_precision(Z).mean())
-    for most in (calibration.CURVATURE_ENTRIES, _ENOUGH):  # a few samples first
-        judge.fill(Z, np.full(len(Z), beta), none, most)
-        some = judge.one_strength(Z, most)
+    for n in (calibration.CURVATURE_ENTRIES, most):  # a few samples first
+        judge.fill(Z, np.full(len(Z), beta), none, n)
+        some = judge.one_strength(Z, n)
         low, high = 0.0, np.inf
         for _ in range(_STEPS):
             slope, curvature = some.derivatives(beta)

@@ -11,8 +11,9 @@ import numpy as np
 
 from dualtap.recovery import calibration
 from dualtap.recovery.halves import Pools
+from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State, null
+from dualtap.recovery.moves import State
 from dualtap.recovery.proposers.rotation import Residual, leaves_noise, residual_of
 from dualtap.spins import Spins
 from dualtap.spins.blocks import Blocks

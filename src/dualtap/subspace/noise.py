@@ -23,6 +23,7 @@ NEXT_LEVEL = 2.0
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
 _SINKHORN_ROUNDS, _BALANCED = 10, 1e-4
+_WITHOUT_NOISE = 1e12  # times the variance of the noise: nothing is seen of it beside that
 
 
 def noise_edge(n_samples: float, n_spins: float) -> tuple[float, float]:
@@ -46,6 +47,43 @@ def _edges(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     a, b = np.sqrt(m, dtype=np.float64), np.sqrt(n, dtype=np.float64)
     return (a + b) ** 2, (a + b) * (1 / a + 1 / b) ** (1 / 3)
+
+
+def squared_cosines(
+    values: NDArray[np.float64], total: float, n_samples: float, n_spins: int
+) -> NDArray[np.float64]:
+    r"""Return the squared cosine of each direction with the signal behind it.
+
+    A signal that adds θ to the variance of unit noise along its direction shows at
+    :math:`\lambda / M \sigma^2 = (1 + \theta)(1 + \gamma / \theta)`, :math:`\gamma = N / M`,
+    along a direction with :math:`c^2 = (1 - \gamma / \theta^2) / (1 + \gamma / \theta)`; 0 at and
+    below the edge (Paul 2007). The noise is what the values leave of the total.
+
+    Parameters
+    ----------
+    values : array of shape (k,)
+        Squared singular values of all signals.
+    total, n_samples, n_spins : as in :func:`deviates`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.subspace.noise import squared_cosines
+    >>> rng = np.random.default_rng(0)
+    >>> S = rng.normal(size=(1000, 500)) + 0.1 * rng.normal(size=(1000, 1))
+    >>> u, s, v = np.linalg.svd(S)
+    >>> one = squared_cosines(s[:1] ** 2, (s**2).sum(), 1000, 500)[0]
+    >>> bool(abs(one - v[0].sum() ** 2 / 500) < 0.02)
+    True
+    """
+    M, N, k = n_samples, n_spins, len(values)
+    noise = max(total - float(values.sum()), 1e-300) / max((M - k) * (N - k), 1)
+    gamma = N / M
+    above = np.minimum(values / (noise * M), _WITHOUT_NOISE)
+    twice = np.maximum(above - 1 - gamma, 2 * np.sqrt(gamma))
+    theta = (twice + np.sqrt(np.square(twice) - 4 * gamma)) / 2
+    result: NDArray[np.float64] = (1 - gamma / np.square(theta)) / (1 + gamma / theta)
+    return result
 
 
 def deviates(

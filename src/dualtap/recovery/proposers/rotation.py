@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
+from scipy.special import erf
 
 from dualtap.local_fields import observed_fields
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import Features
 from dualtap.recovery.refit import Fit
 from dualtap.spins.blocks import F32, Blocks, weighted
-from dualtap.subspace.noise import LEVEL, balanced, noise_edge
+from dualtap.subspace.noise import LEVEL, balanced, noise_edge, squared_cosines
 from dualtap.subspace.rotate import (
     are_products,
     binary,
@@ -36,6 +37,7 @@ _SAME_ANSWER = 0.9
 _MOST_PAIRED = 40
 _VARIMAX_STEPS = 200
 _DEEPEST, _IN_VAIN = 0.97, 3
+_NORMAL = 2 / np.pi  # squared mean size over mean square of normal numbers
 _NEW = 0.2  # share of a vector that others must leave unexplained
 
 
@@ -286,14 +288,22 @@ def sparse_set(u: F32, rng: np.random.Generator) -> F32:
     return independent(pool, depth(pool, u), len(u), _NEW)
 
 
-def looks_binary(Z: F32, u: F32) -> bool:
-    """Say whether the projections of vectors onto a space have entries of about one size.
+def looks_binary(Z: F32, whole: Spectrum, k: int, blocks: Blocks) -> bool:
+    """Say whether vectors have entries of one size in a space of k directions, but for the noise.
 
-    The squared mean size over the mean square is 1 for ±1 entries and 2/π for normal ones.
+    The squared mean size over the mean square of their projections is 2/π for normal entries, and
+    1 for ±1 entries; less with the noise that directions have at these samples.
     """
-    y = np.abs((Z @ u.T) @ u)
+    V = whole.vectors[:k]
+    along = Z @ V.T
+    y = np.abs(along @ V)
     ratio = np.square(y.mean(axis=1)) / np.square(y).mean(axis=1)
-    return bool(np.median(ratio) > calibration.ONE_SIZE)
+    c2 = squared_cosines(whole.values[:k], whole.total, blocks.total_weight, blocks.n_spins)
+    c2 = np.square(along) @ c2 / np.square(along).sum(axis=1)
+    c, s = np.sqrt(c2), np.sqrt(np.maximum(1 - c2, 1e-12))
+    size = s * np.sqrt(_NORMAL) * np.exp(-np.square(c / s) / 2) + c * erf(c / (s * np.sqrt(2)))
+    most = np.median(np.square(size)) - _NORMAL
+    return bool(np.median(ratio) - _NORMAL > calibration.ONE_SIZE * most)
 
 
 def flattest(n_samples: float, n_spins: int) -> float:
