@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dualtap as dt
+from dualtap.fitted import checks
 from dualtap.fitted.checks import check_learned
 from dualtap.recovery import path, steps
 from dualtap.spins import builder
@@ -100,7 +101,6 @@ def learned():
         "typical_overlaps": np.array([0.4, 0.0]),
         "median_overlap": np.array(0.4),
         "training_scores": np.full(20, -0.69),
-        "strength_covariance": np.eye(2),
     }
 
 
@@ -113,7 +113,6 @@ def learned():
         ({"patterns": np.zeros((2, 6), dtype=np.int8)}, "a pattern has no entry"),
         ({"patterns": np.array([[1] * 6, [-1] * 6])}, "a pattern comes twice"),
         ({"training_scores": np.full(20, -0.8)}, "score -0.800 per spin, and -0.693"),
-        ({"strength_covariance": np.full((2, 2), np.nan)}, "strength_covariance has the value"),
     ],
 )
 def test_what_cannot_be_right_is_raised_as_our_mistake(changes, message):
@@ -121,6 +120,14 @@ def test_what_cannot_be_right_is_raised_as_our_mistake(changes, message):
     check_learned(arrays, rows, best=True)
     with pytest.raises(RuntimeError, match=f"mistake in dualtap: .*{message}"):
         check_learned(arrays | changes, rows, best=True)
+
+
+def test_a_covariance_that_cannot_be_right_is_our_mistake(monkeypatch):
+    X = dt.HopfieldModel.random(40, 1, beta=2.0, random_state=0).sample(20, random_state=1)
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
+    monkeypatch.setattr(checks, "strength_covariance", lambda *a, **k: np.full((1, 1), np.nan))
+    with pytest.raises(RuntimeError, match="mistake in dualtap: strength_covariance has the value"):
+        model.edges(top=1)
 
 
 def test_the_published_algorithm_promises_less():

@@ -325,5 +325,5 @@ def test_a_given_temperature_has_no_error(fitted):
     assert not dt.DualTAP(2, beta=1.5, random_state=0).fit(X)._strength_covariance.any()
     table = model.edges(top=20)
     assert (table.high > table.low).all()
-    del model._strength_covariance  # as in a file of 0.1.0
+    model._strength_covariance = None  # as in a file of 0.1.0
     assert np.isnan(model.edges(top=2).low).all()

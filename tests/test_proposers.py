@@ -10,6 +10,7 @@ from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed, of_one_strength
 from dualtap.recovery.proposers.rotation import (
     agree,
+    flat_directions,
     has_flat,
     leaves_noise,
     plain_directions,
@@ -20,6 +21,7 @@ from dualtap.recovery.proposers.rotation import (
     share_direction,
     simple_structure,
     sparse,
+    unexplained,
     varimax,
 )
 from dualtap.recovery.proposers.students import residual_couplings, students
@@ -308,3 +310,20 @@ def test_repulsive_patterns_make_flat_directions():
         blocks = Blocks(as_spins(model.sample(3000, random_state=1)))
         whole = spectrum(blocks, rng)
         assert has_flat(blocks, whole) == flat, strengths
+
+
+def test_the_patterns_of_a_model_are_no_flat_directions():
+    """Residuals vary little along patterns that spins follow, and these are in the model."""
+    rng = np.random.default_rng(0)
+    zeta = rng.choice([-1, 1], size=(6, 200)).astype(np.float32)
+    strengths = np.array([1.3] * 5 + [-3.0])
+    X = HopfieldModel(zeta, strengths=strengths).sample(2000, random_state=1)
+    blocks, judge = Blocks(as_spins(X)), Judge(as_spins(X))
+    found = []
+    for n in (5, 6):
+        fit = refit(judge, zeta[:n], strengths[:n], np.zeros(200), Parameters())
+        left, variance = unexplained(blocks, fit)
+        assert len(flat_directions(left, variance, zeta[:0])) > 1  # as if none were in the model
+        found.append(flat_directions(left, variance, fit.Z))
+    assert [len(flat) for flat in found] == [1, 0]
+    assert abs(found[0][0] @ zeta[5]) / np.sqrt(200) > 0.7

@@ -240,7 +240,7 @@ def test_residuals_are_scaled_alike():
         judge, blocks = Judge(spins), Blocks(spins)
         fit = refit(judge, Z, np.ones(2), np.zeros(24), Parameters())
         residual = residual_of(blocks, fit, np.random.default_rng(0))
-        flat = flat_directions(residual)
+        flat = flat_directions(residual.blocks, residual.variance, Z)
         left.append((residual.variance, residual.spectrum.values[:3], [len(flat)]))
         first = balanced(blocks, blocks.changed(np.square)).dense[0]
         left[-1] += (first,)

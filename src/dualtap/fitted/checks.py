@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._schema import Entry, checked_arrays
+from dualtap.fitted.training import strength_covariance
 from dualtap.local_fields import log_sigmoid
 from dualtap.spins.storage import different_rows
 
@@ -31,10 +32,8 @@ LEARNED = {
     "median_overlap": Entry("f", (), 0, ROUNDED, nan=True),
 }
 """What every model of patterns has learned, in memory and in files."""
-OF_TRAINING = {
-    "training_scores": Entry("f", ("rows",)),
-    "strength_covariance": Entry("f", ("P", "P")),
-}
+SCORES = {"training_scores": Entry("f", ("rows",))}
+COVARIANCE = {"strength_covariance": Entry("f", ("P", "P"))}
 """What models keep of their training samples, but for those of old files."""
 
 
@@ -54,7 +53,6 @@ def learned_arrays(model: Any) -> dict[str, NDArray[Any]]:
     }
     if hasattr(model, "_training_scores"):  # not of a model from an old file
         learned["training_scores"] = model._training_scores
-        learned["strength_covariance"] = model._strength_covariance
     return {name: np.asarray(value) for name, value in learned.items()}
 
 
@@ -83,7 +81,7 @@ def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, be
     False
     """
     try:
-        checked_arrays(arrays, LEARNED | OF_TRAINING)
+        checked_arrays(arrays, LEARNED | SCORES)
         patterns, scores = arrays["patterns"], arrays["training_scores"]
         if not patterns.any(axis=1).all():
             raise ValueError("a pattern has no entry")
@@ -92,10 +90,34 @@ def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, be
         if best and len(scores):
             _check_score(float(scores.mean()), independent_score(rows, arrays["means"]))
     except ValueError as error:
-        raise RuntimeError(
-            f"the fit went wrong, which is a mistake in dualtap: {error}; please report it with "
-            "the data"
-        ) from None
+        raise _mistake(error) from None
+
+
+def checked_covariance(*training: Any, **model: Any) -> NDArray[np.float64]:
+    """Return the covariance of strengths, which is computed after the fit, checked as the rest.
+
+    Parameters
+    ----------
+    *training, **model
+        As :func:`dualtap.fitted.training.strength_covariance` takes them.
+
+    Raises
+    ------
+    RuntimeError
+    """
+    C = strength_covariance(*training, **model)
+    try:
+        checked_arrays({"strength_covariance": C}, COVARIANCE)
+    except ValueError as error:
+        raise _mistake(error) from None
+    return C
+
+
+def _mistake(error: ValueError) -> RuntimeError:
+    return RuntimeError(
+        f"the fit went wrong, which is a mistake in dualtap: {error}; please report it with "
+        "the data"
+    )
 
 
 def _check_score(score: float, independent: float) -> None:

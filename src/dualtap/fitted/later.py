@@ -1,4 +1,4 @@
-"""Attributes of a fitted model that are computed when they are first asked for."""
+"""What is computed when it is first asked for: attributes of a fitted model, and other values."""
 
 from __future__ import annotations
 
@@ -47,3 +47,30 @@ class Later(Generic[Value]):
 
     def __set__(self, model: Any, value: Value | partial[Any]) -> None:
         vars(model)[self._slot] = value
+
+
+class Once(Generic[Value]):
+    """A value that is computed when it is first asked for, and kept.
+
+    Parameters
+    ----------
+    function : partial
+        Returns it; of what can be pickled, so that this can.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from dualtap.fitted.later import Once
+    >>> total = Once(partial(sum, [1, 2]))
+    >>> total(), total()
+    (3, 3)
+    """
+
+    def __init__(self, function: partial[Value]) -> None:
+        self._kept: partial[Value] | tuple[Value] = function
+
+    def __call__(self) -> Value:
+        """Return the value."""
+        if isinstance(self._kept, partial):
+            self._kept = (self._kept(),)
+        return self._kept[0]

@@ -23,7 +23,7 @@ from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, checked_weights, counted, fit_context, validated_spins
 from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
-from dualtap.fitted.checks import check_learned, learned_arrays
+from dualtap.fitted.checks import check_learned, checked_covariance, learned_arrays
 from dualtap.fitted.later import Later
 from dualtap.fitted.meaning import Profiles, n_profiled, profiles
 from dualtap.fitted.nearest import (
@@ -39,7 +39,7 @@ from dualtap.fitted.nearest import (
     unobserved,
 )
 from dualtap.fitted.summary import summary
-from dualtap.fitted.training import spread_rows, strength_covariance, usual_scores
+from dualtap.fitted.training import spread_rows, usual_scores
 from dualtap.fitted.unexplained import doubt_about_couplings, pair_share
 from dualtap.gaps import FillsGaps, LinearConditionals
 from dualtap.hopfield import HopfieldModel
@@ -88,7 +88,8 @@ class LearnedPatterns(
     _encoding: Encoding
     _training_scores: NDArray[np.float64]
     """Scores of training samples in ascending order: what is usual."""
-    _strength_covariance: FloatArray
+    _strength_covariance: Later[FloatArray | None] = Later(None)
+    """Of fitted strengths, zero if β was given; None for a model of an old file."""
     _profiles: Later[Profiles | None] = Later(None)
     """The two sides of each pattern; None for a model of an old file."""
     _pair_share: Later[float] = Later(np.nan)
@@ -130,10 +131,13 @@ class LearnedPatterns(
         """Set what is usual of scores, and the covariance of strengths: zero if β was given."""
         model = self._model() | {"means": self.means_}
         self._training_scores = usual_scores(rows, **model)
-        self._strength_covariance = np.zeros((self.n_patterns_, self.n_patterns_))
         if self.n_patterns_ and getattr(self, "beta", None) is None:
             tied = not np.isnan(self.beta_)
-            self._strength_covariance = strength_covariance(rows, n_samples, **model, tied=tied)
+            self._strength_covariance = partial(
+                checked_covariance, rows, n_samples, **model, tied=tied
+            )
+        else:
+            self._strength_covariance = np.zeros((self.n_patterns_, self.n_patterns_))
 
     def _keep_of_samples(self, rows: NDArray[np.int8]) -> None:
         """Set what the patterns mean for the samples, and what they leave of their pairs."""
@@ -354,8 +358,9 @@ class LearnedPatterns(
         return doubt_about_couplings(self.n_patterns_, self.n_features_in_, self._pair_share)
 
     def _coupling_intervals(self, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
-        m, g = self.magnetizations_, self.strengths_
-        C = getattr(self, "_strength_covariance", np.full((len(g), len(g)), np.nan))  # an old file
+        m, g, C = self.magnetizations_, self.strengths_, self._strength_covariance
+        if C is None:
+            C = np.full((len(g), len(g)), np.nan)
         return pattern_intervals(i, j, self.patterns_, m, g, C)
 
     def _conditionals(self) -> LinearConditionals:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dualtap._files import atomic_write, known_suffix, stored_parameters
 from dualtap._npy import read_arrays
 from dualtap._schema import Entry, checked_arrays, parsed, parsed_fields, with_fields
-from dualtap.fitted.checks import LEARNED, OF_TRAINING, ROUNDED, learned_arrays
+from dualtap.fitted.checks import COVARIANCE, LEARNED, ROUNDED, SCORES, learned_arrays
 from dualtap.fitted.meaning import Profiles
 from dualtap.io.old_models import upgraded
 from dualtap.published import DualTAP, History
@@ -171,6 +171,8 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
         "trace": json.dumps([_step(step) for step in model.trace_]),
         "reason": model.reason_,
     }
+    if model._strength_covariance is not None:
+        arrays["strength_covariance"] = model._strength_covariance
     if model.path_ is not None:
         arrays |= {f"path_{name}": model.path_[name] for name in _PATH}
     if hasattr(model, "n_passes_"):
@@ -248,7 +250,7 @@ def _checked(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         raise ValueError(f"unknown estimator {estimator[:40]}")
     schema = dict(_SCHEMA)
     if "encoding" in contents:
-        schema |= {"encoding": Entry("U"), **OF_TRAINING}
+        schema |= {"encoding": Entry("U"), **SCORES, **COVARIANCE}
     if "side_share" in contents:
         schema |= _OF_MEANING
     if any(name.startswith("path_") for name in contents):

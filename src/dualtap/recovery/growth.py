@@ -10,7 +10,6 @@ from dualtap.recovery import calibration
 from dualtap.recovery.halves import candidates
 from dualtap.recovery.moves import State, freed, halved, with_patterns
 from dualtap.recovery.proposers.rotation import (
-    Residual,
     binary_sets,
     flat_set,
     plain_directions,
@@ -21,6 +20,7 @@ from dualtap.recovery.refinement import all_finer, finer, hopfield, with_turned_
 from dualtap.recovery.refit import HOPFIELD
 from dualtap.recovery.selection import chosen, described_costs
 from dualtap.recovery.steps import Search
+from dualtap.spins.blocks import F32
 
 
 def length_of(state: State) -> float:
@@ -48,7 +48,9 @@ def grown(search: Search, state: State) -> State:
     if search.fine is not search.judge:  # what few rows show may be their own
         state, best = all_finer(search, [state, best])
         best = completed(search, freed(search.judge, best))
-    best = with_flat(search, best, search.left(search.blocks, best))
+    left = search.left(search.blocks, best)
+    flat = flat_set(left.blocks, left.variance, best.fit.Z, search.rng)
+    best = with_flat(search, best, flat) if len(flat) else best
     return min(state, best, key=length_of)
 
 
@@ -102,11 +104,8 @@ def completed(search: Search, state: State) -> State:
     return state
 
 
-def with_flat(search: Search, state: State, left: Residual) -> State:
-    """Return the model with repulsive patterns along directions that hardly vary, if they pay."""
-    Z = flat_set(left, search.rng)
-    if not len(Z):
-        return state
-    Z, start = np.concatenate([state.fit.Z, Z]), freed(search.judge, state)
+def with_flat(search: Search, state: State, flat: F32) -> State:
+    """Return the model with repulsive patterns along directions that hardly vary, if shorter."""
+    Z, start = np.concatenate([state.fit.Z, flat]), freed(search.judge, state)
     other = with_turned_bits(search, with_patterns(search.judge, Z, start))
     return search.better(state, other, "add", "flat directions")

@@ -48,6 +48,7 @@ from dualtap.recovery.moves import (
 from dualtap.recovery.objective import likelihood_of_all
 from dualtap.recovery.proposers.rotation import (
     clustered,
+    flat_set,
     has_flat,
     looks_binary,
     responds_linearly,
@@ -55,6 +56,7 @@ from dualtap.recovery.proposers.rotation import (
     share_direction,
     sparse_set,
     straightened,
+    unexplained,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS
 from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
@@ -182,8 +184,8 @@ def _or_flat(search: Search, state: State) -> State:
     """Return a model, with repulsive patterns if samples vary less than noise in some direction."""
     if not has_flat(search.blocks, search.whole):
         return state
-    state = finer(search, state)
-    return with_flat(search, state, search.left(search.blocks, state))
+    Z = flat_set(*unexplained(search.blocks, state.fit), state.fit.Z, search.rng)
+    return with_flat(search, finer(search, state), Z) if len(Z) else state
 
 
 def _or_sparse(search: Search, state: State) -> tuple[State, bool]:

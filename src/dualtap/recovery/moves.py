@@ -25,14 +25,17 @@ class State(NamedTuple):
     fit: Fit
     objective: float
     """Description length of data and model, nats."""
-    K: F64
-    """Inverse information of the strengths."""
     rho: F64
     """How often the evidence for each pattern is counted."""
     found: F64
     """Nats charged for patterns found in half of the samples; NaN for those that are described."""
     m: F32 | None = None
     """Posterior means of the bits, where the proposer has them."""
+
+    @property
+    def K(self) -> F64:  # noqa: N802
+        """Inverse information of the strengths."""
+        return information(self.fit)
 
 
 def stated(judge: Judge, fit: Fit, found: F64 | None = None) -> State:
@@ -48,7 +51,7 @@ def stated(judge: Judge, fit: Fit, found: F64 | None = None) -> State:
     found = np.full(len(fit.Z), np.nan) if found is None else found
     rho = times_counted(fit.Z, fit.g, judge)
     length = description_length(fit, judge, rho, found)
-    return State(fit, length, information(fit), rho, found)
+    return State(fit, length, rho, found)
 
 
 def of_one_strength(judge: Judge, Z: F32) -> State:

@@ -10,7 +10,7 @@ from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
 from dualtap.subspace.bits import sweep
-from dualtap.subspace.posterior import coefficients
+from dualtap.subspace.posterior import coefficients, in_doubt
 
 _REFINEMENTS, _SWEEPS = 12, 4
 _FEWER = 4  # times as few changes are tried if all together do not pay
@@ -22,7 +22,9 @@ def hopfield(search: Search, Z: F32) -> State:
     none = np.zeros(search.judge.n_spins, np.float32)
     for _ in range(_SWEEPS if state.fit.parameters == HOPFIELD else 0):
         X = coefficients(search.some, state.fit.Z, state.fit.g.astype(np.float32))
-        Z = sweep(search.some, state.fit.Z, X, none)[0]
+        toward = search.some.transposed_dot(X)
+        visit = in_doubt(search.some, state.fit.Z, X, toward)
+        Z = sweep(search.some, state.fit.Z, X, none, visit=visit, toward=toward)[0]
         if (Z == state.fit.Z).all():
             break
         other = of_one_strength(search.judge, Z)

@@ -7,11 +7,13 @@ entries makes, has a wide one, so that separable data keep finite answers.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualtap.fitted.later import Once
 from dualtap.fitted.training import prior_precision
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
@@ -58,12 +60,17 @@ class Fit(NamedTuple):
     parameters: Parameters
     statistics: Statistics
     """At fixed mean fields."""
-    curvature: Curvature
-    """Near the maximum, at fixed mean fields."""
+    curving: Once[Curvature]
+    """Returns the curvature near the maximum: a pass that not every model needs."""
     mean_field: F64
     """Fields at the mean overlaps, b + g A; b without fields, shape (n_spins,)."""
     spread: float
     """Variance v of the fields; 0 without fields."""
+
+    @property
+    def curvature(self) -> Curvature:
+        """Second derivatives near the maximum, at fixed mean fields."""
+        return self.curving()
 
     @property
     def n_strengths(self) -> int:
@@ -172,7 +179,7 @@ def _climbed(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fi
     if not fresh and moved:
         C = judge.curvature(Z, g, b)
     now = now._replace(slope=now.slope - A @ now.residual)
-    return Fit(Z, g, b, now.L, parameters, now, C.around(A), b + g @ A, v)
+    return Fit(Z, g, b, now.L, parameters, now, Once(partial(C.around, A)), b + g @ A, v)
 
 
 def numbers_of(
@@ -194,8 +201,15 @@ def at(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters, v: float) -
     judge.fill(Z, g, b)
     A, now = _shift(judge, Z, parameters), judge.statistics(Z, g, b)
     now = now._replace(slope=now.slope - A @ now.residual)
-    C = judge.curvature(Z, g, b).around(A)
-    return Fit(Z, g, b, now.L, parameters, now, C, b + g @ A, v)
+    curving = Once(partial(_curvature, judge, Z, g, b, A))
+    if judge.has_gaps:
+        curving()  # later, another model may have filled them
+    return Fit(Z, g, b, now.L, parameters, now, curving, b + g @ A, v)
+
+
+def _curvature(judge: Judge, Z: F32, g: F64, b: F64, A: F64) -> Curvature:
+    """Return the curvature at fixed mean fields."""
+    return judge.curvature(Z, g, b).around(A)
 
 
 def _shift(judge: Judge, Z: F32, parameters: Parameters) -> F64:
@@ -226,7 +240,7 @@ def _independent(judge: Judge, parameters: Parameters) -> Fit:
         np.empty(0),
     )
     parameters = parameters._replace(tied=False)
-    C = Curvature(np.empty((0, 0)), none, statistics.variance)
+    C = Once(partial(Curvature, np.empty((0, 0)), none, statistics.variance))
     return Fit(Z, np.empty(0), b, statistics.L, parameters, statistics, C, b, v)
 
 

@@ -117,10 +117,10 @@ def _factors(X: F32) -> tuple[F32, F32, F32, F32]:
     return x, minus, 1 / minus, sizes
 
 
-def _padded_weights(weights: F32 | None, padded: int) -> F32:
-    """Return weights as the kernels take them; none if every row is one sample."""
+def _padded_weights(weights: F32 | None, padded: int) -> F32 | None:
+    """Return weights as the kernels take them; None if every row is one sample."""
     if weights is None:
-        return np.empty(0, dtype=np.float32)
+        return None
     return np.concatenate([weights, np.zeros(padded - len(weights), np.float32)])
 
 

@@ -80,7 +80,7 @@ def strong_field_posterior(
     X = g * (overlaps_of(blocks, Z) if overlaps is None else overlaps)
     toward = blocks.transposed_dot(X)
     # A field explains aligned spins as well as a bit does: then every site is looked at.
-    doubtful = toward * Z < (np.inf if fields.any() else _beyond_doubt(X, blocks.weights))
+    doubtful = np.ones(Z.shape, np.bool_) if fields.any() else in_doubt(blocks, Z, X, toward)
     if not doubtful.any():
         return Posterior(Z, Z, drawn=False)
     before, (Z, m) = Z, sweep(blocks, Z, X, fields, visit=doubtful, toward=toward)
@@ -97,15 +97,27 @@ def strong_field_posterior(
     return _draw_all(blocks, Z, g, fields, rng)
 
 
-def _beyond_doubt(X: F32, weights: F32 | None) -> F32:
-    """Return fields on the bits of each pattern beyond which nothing turns them, shape (P, 1).
+def in_doubt(blocks: Blocks, Z: F32, X: F32, toward: F32) -> NDArray[np.bool_]:
+    """Return which bits something could turn, where spins have no fields.
 
-    They come in part from samples of other patterns, which only the exact conditional sees through.
+    Those to which the samples add up to less than a bound; in part these are samples of other
+    patterns, which only the exact conditional sees through.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    Z : array of shape (n_patterns, n_spins)
+    X : array of shape (n_samples, n_patterns)
+        Coefficients.
+    toward : array of shape (n_patterns, n_spins)
+        Xᵀ S.
     """
     square = np.square(X)
     own = np.where(square == square.max(axis=1, keepdims=True), square, 0)
-    others = weighted(square, weights).sum(axis=0) - weighted(own, weights).sum(axis=0)
-    result: F32 = _BEYOND_DOUBT + _CROSSTALK * np.sqrt(np.maximum(others, 0))[:, None]
+    others = weighted(square, blocks.weights).sum(axis=0)
+    others -= weighted(own, blocks.weights).sum(axis=0)
+    bound = _BEYOND_DOUBT + _CROSSTALK * np.sqrt(np.maximum(others, 0))
+    result: NDArray[np.bool_] = toward * Z < bound[:, None]
     return result
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 from scipy.special import erf
 
@@ -212,9 +214,7 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
         around = blocks.minus(t) if t.any() else blocks
         return Residual(around, D, spectrum(around, rng, n_least, D if t.any() else None))
     response, Z = _response(fit), fit.Z
-    residual = blocks.changed(lambda S: S - response(S))
-    D = _mean_squares(residual)
-    D = np.maximum(D, least).astype(np.float32)
+    residual, D = unexplained(blocks, fit)
     expected = blocks.sum(
         lambda S, w: weighted(np.square(S) - np.square(response(S)), w).sum(axis=0), blocks.weights
     )
@@ -225,11 +225,12 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
     return Residual(residual, D, left)
 
 
-def _mean_squares(residual: Blocks) -> F32:
-    """Return the mean square of what is left of each spin, shape (n_spins,)."""
+def unexplained(blocks: Blocks, fit: Fit) -> tuple[Blocks, F32]:
+    """Return what patterns leave of the samples, and its mean square at each spin."""
+    response, M = _response(fit), blocks.total_weight
+    residual = blocks.changed(lambda S: S - response(S))
     total = residual.sum(lambda R, w: weighted(np.square(R), w).sum(axis=0), residual.weights)
-    result: F32 = total / residual.total_weight
-    return result
+    return residual, np.maximum(total / M, min(calibration.FEWEST_EVENTS / M, 1)).astype(np.float32)
 
 
 def _response(fit: Fit) -> Callable[[F32], F32]:
@@ -251,9 +252,7 @@ def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
     Each spin is scaled by the variance that its residuals show. A pattern that the model lacks
     lies in that space, as the others do.
     """
-    response = _response(fit)
-    residual = blocks.changed(lambda S: S - response(S))
-    D = np.maximum(_mean_squares(residual), calibration.FEWEST_EVENTS / blocks.total_weight)
+    residual, D = unexplained(blocks, fit)
     V = (whole.vectors / np.sqrt(D)).astype(np.float32)
     y = residual.dot(V)
     largest = float(np.linalg.eigvalsh(weighted(y, blocks.weights).T @ y)[-1])
@@ -325,29 +324,53 @@ def has_flat(blocks: Blocks, whole: Spectrum) -> bool:
     if blocks.gram is None or M < 2 * N:
         return False
     noise = (whole.total - float(whole.values[:k].sum())) / (M * max(N - k, 1))
-    # If an eigenvalue lies below, the matrix less that is not positive: a third of the work.
-    _, minor = dpotrf(blocks.gram - noise * flattest(M, N) * np.eye(N))
-    return bool(minor > 0)
+    return not is_above(blocks.gram, noise * flattest(M, N))
 
 
-def flat_directions(left: Residual) -> F32:
-    """Return directions in which residuals vary less than noise does, orthonormal rows."""
-    S, N = left.blocks, left.blocks.n_spins
-    if N > SMALL or S.total_weight < 2 * N:
-        return np.empty((0, N), np.float32)
-    scale = (1 / np.sqrt(left.variance)).astype(np.float32)
-    G = S.sum(lambda s, w: weighted(s, w).T @ s, S.weights) * np.outer(scale, scale)
-    w, U = np.linalg.eigh(G)
-    low = w < flattest(S.total_weight, N)
-    return np.ascontiguousarray(U.T[low][: N // calibration.DIMENSIONS]).astype(np.float32)
+def is_above(G: NDArray[np.floating[Any]], least: float) -> bool:
+    """Say whether all eigenvalues of a matrix are above a number: a third of the work of them."""
+    shifted = G.astype(np.float64)
+    shifted[np.diag_indices(len(G))] -= least
+    _, minor = dpotrf(shifted, overwrite_a=True)
+    return bool(minor == 0)
 
 
-def flat_set(left: Residual, rng: np.random.Generator) -> F32:
+def flat_directions(residual: Blocks, variance: F32, Z: F32) -> F32:
+    """Return directions in which residuals vary less than noise does, orthonormal rows.
+
+    Beside those of the model's own patterns: where s has the covariance C, what is left of a spin
+    given the others is proportional to C⁻¹ s, which varies least where s varies most.
+
+    Parameters
+    ----------
+    residual : Blocks
+    variance : array of shape (n_spins,)
+        Of the residuals.
+    Z : array of shape (n_patterns, n_spins)
+    """
+    N, M = residual.n_spins, residual.total_weight
+    none = np.empty((0, N), np.float32)
+    if N > SMALL or M < 2 * N:
+        return none
+    scale = np.sqrt(variance)
+    G = residual.sum(lambda s, w: weighted(s, w).T @ s, residual.weights).astype(np.float64)
+    G /= np.outer(scale, scale)
+    Q = row_basis(Z * scale).astype(np.float64) if len(Z) else none
+    most = flattest(M, N)
+    along = Q @ G
+    G += Q.T @ ((along @ Q.T + M * np.eye(len(Q))) @ Q - along) - along.T @ Q
+    if is_above(G, most):
+        return none
+    U = eigh(G, subset_by_value=(-np.inf, most), check_finite=False)[1]
+    return np.ascontiguousarray(U.T[: N // calibration.DIMENSIONS]).astype(np.float32)
+
+
+def flat_set(residual: Blocks, variance: F32, Z: F32, rng: np.random.Generator) -> F32:
     """Return ±1 vectors for the directions that vary less than noise: repulsive patterns."""
-    flat = flat_directions(left)
+    flat = flat_directions(residual, variance, Z)
     if not len(flat):
         return flat
-    u = row_basis(flat / np.sqrt(left.variance))
+    u = row_basis(flat / np.sqrt(variance))
     return polish(binary(unmixed(u, int(rng.integers(2**31)))), u)
 
 
