@@ -15,7 +15,7 @@ from dualtap.recovery.objective import (
     pattern_costs,
     sizes_of,
 )
-from dualtap.recovery.refit import HOPFIELD, Fit, Parameters, information, refit, times_counted
+from dualtap.recovery.refit import HOPFIELD, Fit, Parameters, at, information, refit, times_counted
 from dualtap.spins.blocks import F32, weighted
 
 
@@ -226,10 +226,11 @@ def halved(judge: Judge, state: State) -> State:
             rest = np.delete(np.arange(len(Z)), (mu, nu))
             new = np.concatenate([Z[rest], halves]).astype(np.float32)
             g = np.append(state.fit.g[rest], 2 * state.fit.g[[mu, nu]])
-            fit = refit(judge, new, g, state.fit.b, state.fit.parameters)
-            other = stated(judge, fit, np.append(state.found[rest], [np.nan, np.nan]))
-            if other.objective < state.objective:
-                state = other
+            found = np.append(state.found[rest], [np.nan, np.nan])
+            same = at(judge, new, g, state.fit.b, state.fit.parameters, state.fit.spread)
+            if stated(judge, same, found).objective < state.objective:
+                fit = refit(judge, new, g, state.fit.b, state.fit.parameters)
+                state = stated(judge, fit, found)
                 break
         else:
             break

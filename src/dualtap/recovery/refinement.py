@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualtap.recovery import calibration
+from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, of_one_strength, stated, turning, with_patterns
 from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
@@ -14,6 +15,7 @@ from dualtap.subspace.posterior import coefficients, in_doubt
 
 _REFINEMENTS, _SWEEPS = 12, 4
 _FEWER = 4  # times as few changes are tried if all together do not pay
+_LOST = 3.0  # times as unlikely: strengths fitted anew have never made up for it
 
 
 def hopfield(search: Search, Z: F32) -> State:
@@ -43,15 +45,21 @@ def with_turned_bits(search: Search, state: State, most: int = 2, least: int = 0
         turns = turning(search.fine, state)
         n = int(np.count_nonzero(turns.gain))
         while n and most:
-            Z = turns.first(state.fit.Z, n)
-            other, most = with_patterns(search.judge, Z, state, least=least), most - 1
-            if other.objective < state.objective and _keeps(other, state, least):
-                break
+            Z, most = turns.first(state.fit.Z, n), most - 1
+            if not _is_lost(search.judge, Z, state):
+                other = with_patterns(search.judge, Z, state, least=least)
+                if other.objective < state.objective and _keeps(other, state, least):
+                    break
             n //= _FEWER
         else:
             break
         state = other
     return state
+
+
+def _is_lost(judge: Judge, Z: F32, state: State) -> bool:
+    """Say whether patterns are so unlikely with the numbers of others that no refit helps."""
+    return judge.log_likelihood(Z, state.fit.g, state.fit.b) < _LOST * state.fit.L
 
 
 def _keeps(other: State, state: State, least: int) -> bool:
