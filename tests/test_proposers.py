@@ -8,24 +8,21 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed, of_one_strength
+from dualtap.recovery.proposers.flat import flat_directions, has_flat
 from dualtap.recovery.proposers.rotation import (
     agree,
-    flat_directions,
-    has_flat,
-    leaves_noise,
     plain_directions,
-    residual_of,
     responds_linearly,
     rotated,
     rotations,
     share_direction,
     simple_structure,
     sparse,
-    unexplained,
     varimax,
 )
 from dualtap.recovery.proposers.students import residual_couplings, students
 from dualtap.recovery.refit import Parameters, refit
+from dualtap.recovery.residuals import leaves_noise, residual_of, unexplained
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.subspace.rotate import row_basis

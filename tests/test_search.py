@@ -221,7 +221,7 @@ def rotated(n_spins, n_patterns, noise, seed=0, n_samples=10):
 @pytest.mark.parametrize("n_patterns", [1, 4, 8])
 def test_search_finds_rotated_patterns(noise, n_patterns):
     zeta, blocks, factors = rotated(400, n_patterns, noise)
-    Z = search(blocks, factors, np.random.default_rng(1))
+    Z = search(blocks, factors, np.random.default_rng(1)).patterns
     assert len(Z) == n_patterns
     assert set(np.unique(Z)) == {-1, 1}
     # Noise of 0.4 turns a bit beyond 2.5 deviations: 0.6 % of them, twice that in overlap. At
@@ -239,7 +239,7 @@ def test_search_tells_patterns_from_real_vectors(n_real):
     rng = np.random.default_rng(2)
     V = np.concatenate([zeta, rng.normal(size=(n_real, 400))])
     V = (np.linalg.qr(rng.normal(size=(len(V), len(V))))[0] @ V).astype(np.float32)
-    Z = search(blocks, start_factors(blocks, V), rng)
+    Z = search(blocks, start_factors(blocks, V), rng).patterns
     assert len(Z) == 4
     assert match(Z, zeta).overlaps.min() > 0.98
 
@@ -248,12 +248,12 @@ def test_search_finds_nothing_in_a_space_without_patterns():
     rng = np.random.default_rng(0)
     blocks = Blocks(as_spins(signs(rng, (60, 400))))
     V = rng.normal(size=(6, 400)).astype(np.float32)
-    assert search(blocks, start_factors(blocks, V), rng).shape == (0, 400)
+    assert search(blocks, start_factors(blocks, V), rng).patterns.shape == (0, 400)
 
 
 def test_search_follows_its_generator():
     _, blocks, factors = rotated(300, 4, 0.5)
-    first, again = (search(blocks, factors, np.random.default_rng(3)) for _ in range(2))
+    first, again = (search(blocks, factors, np.random.default_rng(3)).patterns for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 

@@ -25,9 +25,10 @@ from dualtap.recovery.halves import halves_of
 from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed, of_sites
-from dualtap.recovery.proposers.rotation import flat_directions, residual_of
+from dualtap.recovery.proposers.flat import flat_directions
 from dualtap.recovery.proposers.students import residual_couplings
 from dualtap.recovery.refit import Parameters, refit
+from dualtap.recovery.residuals import residual_of
 from dualtap.spins import DenseSpins, SpinsBuilder, as_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.distinct import _Hashes, distinct

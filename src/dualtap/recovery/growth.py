@@ -9,14 +9,14 @@ import numpy as np
 from dualtap.recovery import calibration
 from dualtap.recovery.halves import candidates
 from dualtap.recovery.moves import State, freed, halved, with_patterns
+from dualtap.recovery.proposers.flat import flat_set
 from dualtap.recovery.proposers.rotation import (
     binary_sets,
-    flat_set,
     plain_directions,
     simple_structure,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS
-from dualtap.recovery.refinement import all_finer, finer, hopfield, with_turned_bits
+from dualtap.recovery.refinement import all_finer, drawn, finer, hopfield, with_turned_bits
 from dualtap.recovery.refit import HOPFIELD
 from dualtap.recovery.selection import chosen, described_costs
 from dualtap.recovery.steps import Search
@@ -63,7 +63,10 @@ def with_binary_set(search: Search, state: State) -> State:
         other = with_turned_bits(search, with_patterns(search.judge, Z, free))
         best = search.better(best, other, "add", "rotation of residuals")
         if tied and (Z != 0).all():
-            best = search.better(best, hopfield(search, Z), "add", "rotation of residuals, tied")
+            one = drawn(search, hopfield(search, Z))
+            best = search.better(best, one, "add", "rotation of residuals, tied")
+        if best is not free and search.explained_by(best):
+            break
     return state if best is free else best
 
 

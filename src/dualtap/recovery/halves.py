@@ -22,9 +22,10 @@ from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, freed, paying, stated, unlike
 from dualtap.recovery.objective import sizes_of
-from dualtap.recovery.proposers.rotation import Residual, residual_of, rotations
+from dualtap.recovery.proposers.rotation import rotations
 from dualtap.recovery.proposers.students import students
 from dualtap.recovery.refit import Fit, Parameters, refit
+from dualtap.recovery.residuals import Residual, residual_of
 from dualtap.recovery.selection import chosen, named_costs, promising
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of

@@ -46,21 +46,20 @@ from dualtap.recovery.moves import (
     with_patterns,
 )
 from dualtap.recovery.objective import likelihood_of_all
+from dualtap.recovery.proposers.flat import flat_set, has_flat
 from dualtap.recovery.proposers.rotation import (
     clustered,
-    flat_set,
-    has_flat,
     looks_binary,
     responds_linearly,
     rotated,
     share_direction,
     sparse_set,
     straightened,
-    unexplained,
 )
 from dualtap.recovery.proposers.students import MOST_SPINS
-from dualtap.recovery.refinement import finer, hopfield, refined, with_turned_bits
+from dualtap.recovery.refinement import drawn, finer, hopfield, refined, with_turned_bits
 from dualtap.recovery.refit import HOPFIELD, at, numbers_of
+from dualtap.recovery.residuals import unexplained
 from dualtap.recovery.selection import chosen, no_costs
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
@@ -171,13 +170,22 @@ def of_samples(search: Search) -> tuple[State, bool]:
             return state, True
     if share_direction(search.some, whole):
         return state, False
-    Z = straightened(search.some, whole, search.rng, given)
-    if len(Z):
-        other = enlarged(search.judge, hopfield(search, Z))
-        state = search.better(state, other, "add", "rotation, straightened")
-    if not len(Z) or other is not state:
+    found = straightened(search.some, whole, search.rng, given)
+    if not len(found.patterns):
         return state, False
-    return state, len(Z) == given or search.explained_by(state)
+    other = hopfield(search, found.patterns)
+    if len(found.patterns) == given or search.explained_by(other):
+        other = enlarged(search.judge, other)
+        state = search.better(state, other, "add", "rotation, straightened")
+        return state, other is state
+    other = enlarged(search.judge, drawn(search, other))
+    state = search.better(state, other, "add", "rotation, straightened")
+    if len(found.rest):
+        # Entries set without the patterns that are missing would become those of mixtures.
+        Z = np.concatenate([found.patterns, found.rest])
+        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+        state = search.better(state, other, "add", "samples in the rest of the space")
+    return state, search.explained_by(state)
 
 
 def _or_flat(search: Search, state: State) -> State:

@@ -11,9 +11,10 @@ from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
 from dualtap.subspace.bits import sweep
-from dualtap.subspace.posterior import coefficients, in_doubt
+from dualtap.subspace.posterior import coefficients, in_doubt, strong_field_posterior
+from dualtap.subspace.rotate import binary
 
-_REFINEMENTS, _SWEEPS = 12, 4
+_REFINEMENTS, _SWEEPS, _DRAWS = 12, 4, 3
 _FEWER = 4  # times as few changes are tried if all together do not pay
 _LOST = 3.0  # times as unlikely: strengths fitted anew have never made up for it
 
@@ -30,6 +31,23 @@ def hopfield(search: Search, Z: F32) -> State:
         if (Z == state.fit.Z).all():
             break
         other = of_one_strength(search.judge, Z)
+        if other.objective > state.objective - calibration.LEAST_GAIN:
+            break
+        state = other
+    return state
+
+
+def drawn(search: Search, state: State) -> State:
+    """Return the Hopfield model at the signs of posterior means, as long as that is shorter.
+
+    Where many bits are wrong, each is judged beside the wrong ones of all others, and single turns
+    lead nowhere; means over draws of all of them do not depend on any.
+    """
+    none = np.zeros(search.judge.n_spins, np.float32)
+    for _ in range(_DRAWS if state.fit.parameters == HOPFIELD else 0):
+        fit = state.fit
+        posterior = strong_field_posterior(search.some, fit.Z, fit.g, none, search.rng)
+        other = of_one_strength(search.judge, binary(posterior.m))
         if other.objective > state.objective - calibration.LEAST_GAIN:
             break
         state = other

@@ -14,7 +14,7 @@ from dualtap.recovery.halves import Pools
 from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
-from dualtap.recovery.proposers.rotation import Residual, leaves_noise, residual_of
+from dualtap.recovery.residuals import Residual, leaves_noise, residual_of
 from dualtap.spins import Spins
 from dualtap.spins.blocks import Blocks
 from dualtap.subspace.spectrum import Spectrum, spectrum

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dualtap.spins.blocks import F32, Blocks, weighted
@@ -14,7 +16,7 @@ from dualtap.subspace.rotate import (
     row_basis,
     spurious_depth,
 )
-from dualtap.subspace.starts import candidates
+from dualtap.subspace.starts import candidates, far_apart, shared
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
@@ -25,11 +27,20 @@ _NEW = 0.5  # share of a vector that patterns found before must leave unexplaine
 _MOST_IN_VAIN = 2
 
 
+class Found(NamedTuple):
+    """What a search has found in a space."""
+
+    patterns: F32
+    """Shape (n_patterns, n_spins)."""
+    rest: F32
+    """±1 vectors for the dimensions that no pattern explains, at samples far apart in them."""
+
+
 def search(
     blocks: Blocks,
     factors: Factors,
     rng: np.random.Generator,
-) -> F32:
+) -> Found:
     """Find the patterns of a factor model, as many as there are, the surest first.
 
     Candidates are the rotations of what no pattern explains yet to independent components, and
@@ -46,13 +57,13 @@ def search(
 
     Returns
     -------
-    array of shape (n_patterns, n_spins)
+    Found
     """
     k, n_spins = factors.V.shape
     u = row_basis(factors.V)
     at_once = all_at_once(polish(candidates(blocks, u, factors.V[:0], rng), u), u)
     if len(at_once):
-        return at_once
+        return Found(at_once, at_once[:0])
     spurious = spurious_depth(k, n_spins, rng)
     Z = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0
@@ -65,7 +76,10 @@ def search(
             continue
         factors = _refit(blocks, factors, found, u)
         Z = factors.V[: len(found)]
-    return Z
+    n = len(Z)
+    if not 0 < n < k:
+        return Found(Z, Z[:0])
+    return Found(Z, shared(blocks, far_apart(factors.X[:, n:], factors.V[n:])))
 
 
 def all_at_once(pool: F32, u: F32) -> F32:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.blocks import F32, Blocks, weighted
 from dualtap.spins.storage import spread
 from dualtap.subspace.rotate import binary, row_basis, unmixed
 
@@ -15,6 +15,7 @@ MOST_ROTATED = 80
 _TRIES = 4  # samples or random vectors for each dimension
 _SURELY = 5.0
 _CHEAP = 1000  # samples
+_NEAR = 0.5  # of the largest overlap of a sample with a vector
 
 
 def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
@@ -60,6 +61,30 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
         parts.append(least_explained(blocks, Z, _n_tried(len(u)), rng) @ rest.T @ rest)
     pool = np.concatenate(parts)
     return binary(pool)
+
+
+def shared(blocks: Blocks, Z: F32) -> F32:
+    """Return the vectors that more than one sample lies near to: one sample proves nothing.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    Z : array of shape (k, n_spins)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap import as_spins
+    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.subspace.starts import shared
+    >>> s = np.array([[1, 1, 1, 1], [1, 1, 1, -1], [1, -1, 1, -1]], dtype=np.float32)
+    >>> shared(Blocks(as_spins(s[[0, 0, 2]])), s[[0, 2]])
+    array([[1., 1., 1., 1.]], dtype=float32)
+    """
+    size = np.abs(blocks.dot(Z))
+    near = weighted((size > _NEAR * size.max(axis=0)).astype(np.float32), blocks.weights)
+    result: F32 = Z[near.sum(axis=0) > 1]
+    return result
 
 
 def far_apart(X: F32, V: F32) -> F32:

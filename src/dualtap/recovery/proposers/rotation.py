@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf
 from scipy.special import erf
 
-from dualtap.local_fields import observed_fields
 from dualtap.recovery import calibration
-from dualtap.recovery.derivatives import Features
-from dualtap.recovery.refit import Fit
-from dualtap.spins.blocks import F32, Blocks, weighted
-from dualtap.subspace.noise import LEVEL, balanced, noise_edge, squared_cosines
+from dualtap.recovery.residuals import Residual
+from dualtap.spins.blocks import F32, Blocks
+from dualtap.subspace.noise import squared_cosines
 from dualtap.subspace.rotate import (
     are_products,
     binary,
@@ -27,11 +21,10 @@ from dualtap.subspace.rotate import (
     row_basis,
     unmixed,
 )
-from dualtap.subspace.search import all_at_once, search
-from dualtap.subspace.singular import SMALL
+from dualtap.subspace.search import Found, all_at_once, search
 from dualtap.subspace.space import likely_ranks, linear_space, pattern_space
-from dualtap.subspace.spectrum import Spectrum, spectrum
-from dualtap.subspace.starts import MOST_ROTATED, far_apart
+from dualtap.subspace.spectrum import Spectrum
+from dualtap.subspace.starts import MOST_ROTATED, far_apart, shared
 from dualtap.subspace.weak_field import WeakFieldPosterior
 
 _ROTATIONS = 6
@@ -177,88 +170,10 @@ def agree(a: F32, b: F32) -> bool:
 
 def straightened(
     blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
-) -> F32:
+) -> Found:
     """Return the patterns of a logistic factor model that leaves nothing but noise."""
     factors = pattern_space(blocks, whole, rng, rank)
     return search(blocks, factors, rng)
-
-
-class Residual(NamedTuple):
-    """What a model leaves of the samples."""
-
-    blocks: Blocks
-    variance: F32
-    """Mean over the samples, shape (n_spins,)."""
-    spectrum: Spectrum
-    least: int = 0
-    """Directions to take for signals whatever the noise edge says."""
-
-    @property
-    def n_signal(self) -> int:
-        """Directions above the noise edge, no more than a share of the number of spins."""
-        most = max(len(self.variance) // calibration.DIMENSIONS, 1)
-        return max(min(self.spectrum.n_signal, most), min(self.least, len(self.spectrum.vectors)))
-
-    def with_at_least(self, n: int) -> Residual:
-        """Return the same with so many directions taken for signals."""
-        return self._replace(least=n)
-
-
-def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int = 1) -> Residual:
-    """Return what a model leaves of the samples, and its directions above the noise."""
-    t = np.tanh(fit.b).astype(np.float32)
-    M = blocks.total_weight
-    least = min(calibration.FEWEST_EVENTS / M, 1)
-    D = np.maximum(1 - np.square(t), least).astype(np.float32)
-    if not len(fit.Z):
-        around = blocks.minus(t) if t.any() else blocks
-        return Residual(around, D, spectrum(around, rng, n_least, D if t.any() else None))
-    response, Z = _response(fit), fit.Z
-    residual, D = unexplained(blocks, fit)
-    expected = blocks.sum(
-        lambda S, w: weighted(np.square(S) - np.square(response(S)), w).sum(axis=0), blocks.weights
-    )
-    # What a model that lacks a pattern expects of a spin is not what the spin does.
-    ratio = (D * M / np.maximum(expected, least)).astype(np.float32)
-    variance = blocks.changed(lambda S: ratio * (np.square(S) - np.square(response(S))))
-    left = spectrum(balanced(residual, variance), rng, n_least, n_removed=len(Z))
-    return Residual(residual, D, left)
-
-
-def unexplained(blocks: Blocks, fit: Fit) -> tuple[Blocks, F32]:
-    """Return what patterns leave of the samples, and its mean square at each spin."""
-    response, M = _response(fit), blocks.total_weight
-    residual = blocks.changed(lambda S: S - response(S))
-    total = residual.sum(lambda R, w: weighted(np.square(R), w).sum(axis=0), residual.weights)
-    return residual, np.maximum(total / M, min(calibration.FEWEST_EVENTS / M, 1)).astype(np.float32)
-
-
-def _response(fit: Fit) -> Callable[[F32], F32]:
-    """Return what a model expects of spins given the others, 0 where they are missing."""
-    Z, g, b = fit.Z, fit.g, fit.b
-
-    def response(S: F32) -> F32:
-        if S.all():
-            return np.tanh(Features(S, Z).fields(g, b))
-        T: F32 = np.tanh(observed_fields(S, Z, g, b))
-        return T
-
-    return response
-
-
-def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
-    """Say whether a model leaves nothing but noise in the leading directions of the samples.
-
-    Each spin is scaled by the variance that its residuals show. A pattern that the model lacks
-    lies in that space, as the others do.
-    """
-    residual, D = unexplained(blocks, fit)
-    V = (whole.vectors / np.sqrt(D)).astype(np.float32)
-    y = residual.dot(V)
-    largest = float(np.linalg.eigvalsh(weighted(y, blocks.weights).T @ y)[-1])
-    k = len(fit.Z)
-    centre, width = noise_edge(max(blocks.total_weight - k, 1), max(blocks.n_spins - k, 1))
-    return largest < centre + LEVEL * width
 
 
 def sparse_set(u: F32, rng: np.random.Generator) -> F32:
@@ -305,79 +220,17 @@ def looks_binary(Z: F32, whole: Spectrum, k: int, blocks: Blocks) -> bool:
     return bool(np.median(ratio) - _NORMAL > calibration.ONE_SIZE * most)
 
 
-def flattest(n_samples: float, n_spins: int) -> float:
-    """Return the squared singular value below which a direction varies less than noise does.
-
-    Below the lower edge of the law of noise, (√M - √N)², by some widths of its fluctuations.
-    """
-    a, b = np.sqrt(n_samples), np.sqrt(n_spins)
-    width = (a - b) * abs(1 / a - 1 / b) ** (1 / 3)
-    return float((a - b) ** 2 - calibration.FLAT * width)
-
-
-def has_flat(blocks: Blocks, whole: Spectrum) -> bool:
-    """Say whether samples vary less than noise in some direction, if their Gram matrix is known.
-
-    The noise is what the leading directions leave.
-    """
-    M, N, k = blocks.total_weight, blocks.n_spins, whole.n_signal
-    if blocks.gram is None or M < 2 * N:
-        return False
-    noise = (whole.total - float(whole.values[:k].sum())) / (M * max(N - k, 1))
-    return not is_above(blocks.gram, noise * flattest(M, N))
-
-
-def is_above(G: NDArray[np.floating[Any]], least: float) -> bool:
-    """Say whether all eigenvalues of a matrix are above a number: a third of the work of them."""
-    shifted = G.astype(np.float64)
-    shifted[np.diag_indices(len(G))] -= least
-    _, minor = dpotrf(shifted, overwrite_a=True)
-    return bool(minor == 0)
-
-
-def flat_directions(residual: Blocks, variance: F32, Z: F32) -> F32:
-    """Return directions in which residuals vary less than noise does, orthonormal rows.
-
-    Beside those of the model's own patterns: where s has the covariance C, what is left of a spin
-    given the others is proportional to C⁻¹ s, which varies least where s varies most.
-
-    Parameters
-    ----------
-    residual : Blocks
-    variance : array of shape (n_spins,)
-        Of the residuals.
-    Z : array of shape (n_patterns, n_spins)
-    """
-    N, M = residual.n_spins, residual.total_weight
-    none = np.empty((0, N), np.float32)
-    if N > SMALL or M < 2 * N:
-        return none
-    scale = np.sqrt(variance)
-    G = residual.sum(lambda s, w: weighted(s, w).T @ s, residual.weights).astype(np.float64)
-    G /= np.outer(scale, scale)
-    Q = row_basis(Z * scale).astype(np.float64) if len(Z) else none
-    most = flattest(M, N)
-    along = Q @ G
-    G += Q.T @ ((along @ Q.T + M * np.eye(len(Q))) @ Q - along) - along.T @ Q
-    if is_above(G, most):
-        return none
-    U = eigh(G, subset_by_value=(-np.inf, most), check_finite=False)[1]
-    return np.ascontiguousarray(U.T[: N // calibration.DIMENSIONS]).astype(np.float32)
-
-
-def flat_set(residual: Blocks, variance: F32, Z: F32, rng: np.random.Generator) -> F32:
-    """Return ±1 vectors for the directions that vary less than noise: repulsive patterns."""
-    flat = flat_directions(residual, variance, Z)
-    if not len(flat):
-        return flat
-    u = row_basis(flat / np.sqrt(variance))
-    return polish(binary(unmixed(u, int(rng.integers(2**31)))), u)
-
-
 def binary_sets(left: Residual, rng: np.random.Generator) -> Iterator[F32]:
-    """Yield ±1 vectors for all directions above the noise edge together."""
+    """Yield ±1 vectors for all directions above the noise edge together.
+
+    At samples that lie far apart in their space, and by rotations.
+    """
     if left.n_signal:
         V = left.spectrum.vectors[: left.n_signal]
+        scale = np.sqrt(left.variance).astype(np.float32)
+        apart = shared(left.blocks, far_apart(left.blocks.dot(V / scale), V * scale))
+        if len(apart):
+            yield apart
         for m in rotated(left.blocks, left.variance, V, rng, 2):
             yield binary(m)
 
