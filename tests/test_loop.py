@@ -406,3 +406,18 @@ def test_rare_spins_of_one_rate_are_no_pattern_where_few_rows_are_judged(monkeyp
     monkeypatch.setattr(calibration, "JUDGED_ENTRIES", 300 * 60)
     X = np.where(np.random.default_rng(seed).random((4000, 60)) < 0.05, 1, -1)
     assert fitted(X).n_patterns_ == 0
+
+
+def test_draws_that_leave_the_model_are_not_reported(monkeypatch):
+    """Means of bits have the signs of the patterns: of draws that went astray, nothing is kept."""
+    X = HopfieldModel.random(200, 3, beta=1.5, random_state=0).sample(200, random_state=1)
+
+    def astray(blocks, judge, state, rng, pools):
+        wrong = np.roll(state.fit.Z, 1, axis=1)
+        return 0.9 * wrong, wrong
+
+    monkeypatch.setattr(loop, "magnetizations", astray)
+    model = HopfieldPatterns(random_state=0).fit(X)
+    assert model.n_patterns_ == 3
+    assert (np.sign(model.magnetizations_) * model.patterns_ >= 0).all()
+    assert np.abs(model.magnetizations_).mean() > 0.9

@@ -44,7 +44,7 @@ def magnetizations(
         A draw from the posterior, which is as likely as the truth.
     """
     if np.isfinite(state.found).any():
-        m, Z = _given_others(judge, state), state.fit.Z
+        m, Z = given_others(judge, state), state.fit.Z
     else:
         m, Z = _given_model(blocks, judge, state, rng)
     if not len(pools) or not len(Z):
@@ -73,10 +73,10 @@ def _given_model(
         b = fit.b.astype(np.float32)
         drawn = strong_field_posterior(blocks, fit.Z, fit.g, b, rng)
         return drawn.m, drawn.Z
-    return _given_others(judge, state), fit.Z
+    return given_others(judge, state), fit.Z
 
 
-def _given_others(judge: Judge, state: State) -> F32:
+def given_others(judge: Judge, state: State) -> F32:
     """Return the mean of each entry given all others."""
     sites = of_sites(judge, state.fit)
     odds = 2 * (state.fit.Z * sites.A + sites.c)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import FALSE_ALARMS, one_blas_thread
 from dualtap.recovery import calibration
-from dualtap.recovery.confidence import magnetizations
+from dualtap.recovery.confidence import given_others, magnetizations
 from dualtap.recovery.growth import (
     completed,
     grown,
@@ -133,7 +133,7 @@ def recover(
         if n_patterns is None or not len(state.fit.Z):
             state = _no_less_likely(search, state)
         m, Z = magnetizations(search.blocks, search.judge, state, rng, search.pools)
-        state = _at_means(search, state, m, Z)
+        state, m = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
 
 
@@ -311,24 +311,26 @@ def _as_likely(judge: Judge, state: State, Z: F32) -> State:
     return stated(judge, at(judge, Z, g, fit.b, fit.parameters, fit.spread), found)
 
 
-def _at_means(search: Search, state: State, m: F32, Z: F32) -> State:
-    """Return the model of the signs of m, with strengths fitted to a draw of the bits.
+def _at_means(search: Search, state: State, m: F32, Z: F32) -> tuple[State, F32]:
+    """Return the model of the signs of m, with strengths fitted to a draw of the bits, and m.
 
-    The signs of m have been chosen to suit the samples, and would look too strong.
+    The signs of m have been chosen to suit the samples, and would look too strong. If draws have
+    left the model for a much longer one, it stays, with the mean of each entry given all others.
     """
     fit = state.fit
     judge = search.fine if fit.parameters == HOPFIELD else search.judge
     signs = np.where(m == 0, fit.Z, binary(m)).astype(np.float32)
     if (Z == fit.Z).all() and (signs == fit.Z).all() and judge is search.judge:
-        return state
+        return state, m
     g, b, spread = numbers_of(judge, Z, fit.g, fit.b, fit.parameters)
     own = at(search.judge, signs, g, b, fit.parameters, spread)
     other = stated(search.judge, own, state.found)
-    if other.objective > state.objective + _NO_WORSE * search.judge.n_entries:
-        return state
     means = with_means(search.judge, search.nothing).fit
+    most = state.objective + _NO_WORSE * search.judge.n_entries
     least = likelihood_of_all(means, search.judge)
-    return state if likelihood_of_all(own, search.judge) < least else other
+    if other.objective <= most and likelihood_of_all(own, search.judge) >= least:
+        return other, m
+    return state, m if (signs == fit.Z).all() else given_others(search.judge, state)
 
 
 def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) -> Recovery:
@@ -351,4 +353,4 @@ def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) 
         state = with_turned_bits(search, with_patterns(search.judge, Z, start, least=len(Z)))
         state = simplest(search.judge, refined(search, state))
         m, drawn = magnetizations(search.blocks, search.judge, state, rng, search.pools)
-        return Recovery(_at_means(search, state, m, drawn), m, search)
+        return Recovery(*_at_means(search, state, m, drawn), search)

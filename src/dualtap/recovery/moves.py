@@ -55,10 +55,21 @@ def stated(judge: Judge, fit: Fit, found: F64 | None = None) -> State:
 
 
 def of_one_strength(judge: Judge, Z: F32) -> State:
-    """Return the Hopfield model of patterns: one strength for all, no fields."""
+    """Return the Hopfield model of patterns, one strength for all, no fields; of those that pay."""
+    return without_idle(judge, with_all(judge, Z))
+
+
+def with_all(judge: Judge, Z: F32) -> State:
+    """Return the Hopfield model of patterns, whether or not each is worth its cost."""
     start = np.ones(len(Z)), np.zeros(judge.n_spins)
-    state = stated(judge, refit(judge, Z, *start, HOPFIELD))
-    return state if paying(state, judge)[0].all() else with_patterns(judge, Z, state)
+    return stated(judge, refit(judge, Z, *start, HOPFIELD))
+
+
+def without_idle(judge: Judge, state: State) -> State:
+    """Return the model without patterns that are not worth their cost."""
+    if paying(state, judge)[0].all():
+        return state
+    return with_patterns(judge, state.fit.Z, state)
 
 
 def freed(judge: Judge, state: State) -> State:

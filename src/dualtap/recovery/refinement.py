@@ -6,7 +6,15 @@ import numpy as np
 
 from dualtap.recovery import calibration
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State, of_one_strength, stated, turning, with_patterns
+from dualtap.recovery.moves import (
+    State,
+    of_one_strength,
+    stated,
+    turning,
+    with_all,
+    with_patterns,
+    without_idle,
+)
 from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
@@ -14,44 +22,42 @@ from dualtap.subspace.bits import sweep
 from dualtap.subspace.posterior import coefficients, in_doubt, strong_field_posterior
 from dualtap.subspace.rotate import binary
 
-_REFINEMENTS, _SWEEPS, _DRAWS = 12, 4, 3
+_REFINEMENTS, _SWEEPS = 12, 4
 _FEWER = 4  # times as few changes are tried if all together do not pay
 _LOST = 3.0  # times as unlikely: strengths fitted anew have never made up for it
 
 
 def hopfield(search: Search, Z: F32) -> State:
     """Return the Hopfield model near patterns, each bit at its likelier sign given the others."""
-    state = of_one_strength(search.judge, Z)
+    state = with_all(search.judge, Z)
     none = np.zeros(search.judge.n_spins, np.float32)
-    for _ in range(_SWEEPS if state.fit.parameters == HOPFIELD else 0):
+    for _ in range(_SWEEPS):
         X = coefficients(search.some, state.fit.Z, state.fit.g.astype(np.float32))
         toward = search.some.transposed_dot(X)
         visit = in_doubt(search.some, state.fit.Z, X, toward)
         Z = sweep(search.some, state.fit.Z, X, none, visit=visit, toward=toward)[0]
         if (Z == state.fit.Z).all():
             break
-        other = of_one_strength(search.judge, Z)
+        other = with_all(search.judge, Z)
         if other.objective > state.objective - calibration.LEAST_GAIN:
             break
         state = other
-    return state
+    return without_idle(search.judge, state)
 
 
 def drawn(search: Search, state: State) -> State:
-    """Return the Hopfield model at the signs of posterior means, as long as that is shorter.
+    """Return the Hopfield model at the signs of posterior means, if that is shorter.
 
     Where many bits are wrong, each is judged beside the wrong ones of all others, and single turns
     lead nowhere; means over draws of all of them do not depend on any.
     """
+    fit = state.fit
+    if fit.parameters != HOPFIELD:
+        return state
     none = np.zeros(search.judge.n_spins, np.float32)
-    for _ in range(_DRAWS if state.fit.parameters == HOPFIELD else 0):
-        fit = state.fit
-        posterior = strong_field_posterior(search.some, fit.Z, fit.g, none, search.rng)
-        other = of_one_strength(search.judge, binary(posterior.m))
-        if other.objective > state.objective - calibration.LEAST_GAIN:
-            break
-        state = other
-    return state
+    posterior = strong_field_posterior(search.some, fit.Z, fit.g, none, search.rng)
+    other = of_one_strength(search.judge, binary(posterior.m))
+    return other if other.objective < state.objective - calibration.LEAST_GAIN else state
 
 
 def with_turned_bits(search: Search, state: State, most: int = 2, least: int = 0) -> State:
