@@ -183,9 +183,16 @@ def of_samples(search: Search) -> tuple[State, bool]:
     if len(found.rest):
         # Entries set without the patterns that are missing would become those of mixtures.
         Z = np.concatenate([found.patterns, found.rest])
-        other = enlarged(search.judge, of_one_strength(search.judge, Z))
-        state = search.better(state, other, "add", "samples in the rest of the space")
+        state = search.better(state, _of_all(search, Z), "add", "samples in the rest of the space")
     return state, search.explained_by(state)
+
+
+def _of_all(search: Search, Z: F32) -> State:
+    """Return the model of patterns that pay, with strengths of their own or one for all."""
+    one = enlarged(search.judge, of_one_strength(search.judge, Z))
+    free = with_patterns(search.judge, one.fit.Z, freed(search.judge, one))
+    one = drawn(search, hopfield(search, free.fit.Z))
+    return min(free, one, key=length_of)
 
 
 def _or_flat(search: Search, state: State) -> State:
