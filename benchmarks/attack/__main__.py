@@ -40,25 +40,31 @@ def main() -> int:
     parser.add_argument("--dry", action="store_true", help="write no table")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
-    kept = _told() if options.only or options.resume else []
-    table = {str(row["attack"]): row for row in kept}
+    anew = not (options.only or options.resume)
     failures: list[str] = []
     for name, attack in _ATTACKS.items():
-        if options.only in (None, name):
-            for row in attack(options, table if options.resume else {}, deadline, failures):
-                table[str(row["attack"])] = row
-                if not options.dry:
-                    write("reliability", "What was tried, and what went wrong", [*table.values()])
-    for failure in failures:
-        print(failure)
+        if options.only not in (None, name):
+            continue
+        rows = attack(options, _table() if options.resume else {}, deadline, failures)
+        if not options.dry:
+            kept, anew = {} if anew else _table(), False
+            table = kept | {str(row["attack"]): row for row in rows}
+            write("reliability", "What was tried, and what went wrong", [*table.values()])
     print(f"{len(failures)} findings")
     return bool(failures)
 
 
-def _told() -> list[Row]:
+def _table() -> Table:
     """Return the rows of the table as it is."""
     path = RESULTS / "reliability.json"
-    return list(json.loads(path.read_text())["rows"]) if path.exists() else []
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return {str(row["attack"]): row for row in rows}
+
+
+def _say(failures: list[str], failure: str) -> None:
+    """Say a failure at once, and keep it."""
+    print(failure, flush=True)
+    failures.append(failure)
 
 
 class _Tally:
@@ -113,7 +119,7 @@ def _arrays(
         tasks = (delayed(_attempt)(seed) for seed in tally.seeds if time.monotonic() < until)
         for seed, outcome in Parallel(return_as="generator_unordered")(tasks):
             if not tally.add(outcome, outcome in ("sound", "refused")):
-                failures.append(f"arrays --seed {seed}: {outcome}")
+                _say(failures, f"arrays --seed {seed}: {outcome}")
     return [tally.row()]
 
 
@@ -146,7 +152,7 @@ def _files(
     with tempfile.TemporaryDirectory() as folder:
         for case in files.attempts(Path(folder), seeds, until):
             if not tallies[case.suffix].add(case.outcome, case.outcome in ("read", "refused")):
-                failures.append(f"files --seed {case.seed} ({case.suffix}): {case.outcome}")
+                _say(failures, f"files --seed {case.seed} ({case.suffix}): {case.outcome}")
     return [tally.row() for tally in tallies.values()]
 
 
@@ -161,7 +167,7 @@ def _crafted(
     )
     last = done.stdout.strip().splitlines()[-1]
     if done.returncode:
-        failures.append(f"crafted: {last}")
+        _say(failures, f"crafted: {last}")
     counts = {what.split()[0]: n for n, what in _pairs(last)}
     passed, failed = counts.get("passed", 0), counts.get("failed", 0)
     row: Row = {"attack": "crafted files", "first seed": 0, "cases": passed + failed}
@@ -182,7 +188,7 @@ def _faults(
                     tally.add(fault(Path(folder), seed), True)
                 except Exception as error:
                     tally.add("", False)
-                    failures.append(f"faults --seed {seed}: {what}: {str(error)[:300]}")
+                    _say(failures, f"faults --seed {seed}: {what}: {str(error)[:300]}")
         rows.append(tally.row())
     return rows
 
