@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -19,7 +20,7 @@ import dualtap as dt
 from dualtap.io import zarr_store
 from dualtap.spins import PackedSpins, as_spins, cluster, dask_arrays
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.cluster import ClusterSpins, blocks_of
+from dualtap.spins.cluster import ClusterSpins, blocks_of, gathered
 from dualtap.subspace.noise import balanced
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning")
@@ -347,6 +348,22 @@ def test_a_cluster_without_workers_is_not_waited_for(monkeypatch):
         pytest.raises(ConnectionError, match=r"no worker for 0\.2 s: start some"),
     ):
         dask_arrays.dask_spins(da.ones((8, 4), chunks=(4, 4)))
+
+
+def test_workers_that_start_again_are_waited_for(monkeypatch):
+    """At the moment of asking there may be none, as the last one has just run out of memory."""
+    workers, clock = ["one", "", "one", "", "one", ""], [0]
+
+    def wait(futures, timeout):
+        clock[0] += 200  # more than half of the patience
+        if workers:
+            there.scheduler_info = lambda: {"workers": workers.pop(0)}
+            raise TimeoutError
+
+    monkeypatch.setattr("dualtap.spins.cluster.monotonic", lambda: clock[0])
+    monkeypatch.setattr("distributed.wait", wait)
+    there = SimpleNamespace(gather=lambda futures: futures)
+    assert gathered(there, [1, 2]) == [1, 2]
 
 
 def test_command_says_that_no_scheduler_answers(run):

@@ -7,7 +7,7 @@ import pytest
 
 import dualtap as dt
 from dualtap.fitted import checks
-from dualtap.fitted.checks import check_learned
+from dualtap.fitted.checks import check_learned, independent_score, without_duplicates
 from dualtap.recovery import path, steps
 from dualtap.spins import builder
 from dualtap.spins.parts import observed_part
@@ -81,6 +81,59 @@ def test_degenerate_data_have_a_model(tmp_path, name, n_patterns):
     dt.save(model, tmp_path / "m.npz")  # the file is checked as a whole
     back = dt.load(tmp_path / "m.npz")
     np.testing.assert_array_equal(back.patterns_, model.patterns_)
+
+
+@pytest.mark.parametrize("name", ["one row", "equal rows", "ones", "constant columns"])
+def test_equal_values_have_a_finite_mean_and_field(name):
+    X = DEGENERATE[name]
+    model = dt.HopfieldPatterns(random_state=0).fit(X)
+    constant = np.ptp(X, axis=0) == 0
+    means = X[0] * len(X) / (len(X) + 1)
+    assert not model.n_patterns_ or name == "constant columns"
+    np.testing.assert_allclose(model.means_[constant], means[constant], rtol=1e-6)
+    if not model.n_patterns_:
+        assert (np.abs(model.fields_) < 3).all()
+        assert (model.fields_ * means >= 0).all()
+        assert (model.labels_ == -1).all()
+
+
+def test_nothing_observed_is_refused():
+    with pytest.raises(ValueError, match="no observed entry: every value is missing"):
+        dt.HopfieldPatterns().fit(np.full((3, 4), NAN))
+
+
+def rows_repeated(rng):
+    return np.repeat(rng.choice([-1, 1], size=(7, 50)), 5, axis=0)
+
+
+def one_hot(rng):
+    levels = rng.integers(4, size=(2000, 10))[:, :, None]
+    return np.where(levels == np.arange(4), 1, -1).reshape(2000, 40)
+
+
+def columns_twice(rng):
+    return np.tile(rng.choice([-1, 1], size=(100, 12)), 2)
+
+
+def coins(rng):
+    return rng.choice([-1, 1], size=(100, 30))
+
+
+def a_single_one(rng):
+    return DEGENERATE["ones with a single -1"]
+
+
+@pytest.mark.parametrize(
+    ("make", "n_patterns"),
+    [(rows_repeated, None), (one_hot, None), (columns_twice, None), (coins, 5), (a_single_one, 8)],
+)
+def test_no_fit_is_below_independent_spins(make, n_patterns):
+    """Each was, or ended in an error."""
+    X = make(np.random.default_rng(0)).astype(np.int8)
+    model = dt.HopfieldPatterns(n_patterns, random_state=0).fit(X)
+    assert model.score(X) > independent_score(X, X.mean(axis=0)) - 0.01
+    assert without_duplicates(model.patterns_)
+    assert n_patterns in (None, model.n_patterns_)
 
 
 # --- The check of what a fit returns

@@ -20,6 +20,7 @@ from peak_memory import on_linux, readings
 
 zarr = pytest.importorskip("zarr")
 numcodecs = pytest.importorskip("numcodecs")
+vlen_utf8 = pytest.importorskip("zarr.codecs.vlen_utf8")
 
 X = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), size=(200, 30))
 
@@ -103,6 +104,39 @@ def test_texts_of_every_type(tmp_path, zarr_format, dtype):
     names = np.array([f"n{k}" for k in range(30)]).astype(dtype)
     group.create_array("names", shape=(30,), dtype="string" if dtype == "T" else dtype)[:] = names
     assert read_samples(tmp_path / "d.zarr").names == tuple(f"n{k}" for k in range(30))
+
+
+def texts_of_number(path, claimed, *codecs, shards=None):
+    """Write 30 texts in a store, of which their first chunk claims another number."""
+
+    def encode(self, texts):
+        return claimed.to_bytes(4, "little") + bytes(numcodecs.VLenUTF8().encode(texts))[4:]
+
+    with pytest.MonkeyPatch.context() as patch:
+        codec = type("Lying", (), {"encode": encode})()
+        patch.setattr(vlen_utf8, "_vlen_utf8_codec", codec)
+        options = {"shape": (30,), "chunks": (30,), "shards": shards, "dtype": "string"}
+        array = zarr.create_array(path, compressors=codecs, **options)
+        array[:] = np.array([f"n{k}" for k in range(30)])
+
+
+@pytest.mark.parametrize("shards", [None, (30,)])
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("codec", [None, "Zstd", "Blosc", "Gzip"])
+@pytest.mark.parametrize("claimed", [29, 30, 2**31])
+@pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
+def test_chunks_hold_as_many_texts_as_they_claim(tmp_path, shards, checked, codec, claimed):
+    """Memory is taken by that number, 32 GB of it, before a text is read."""
+    path = tmp_path / "d.zarr"
+    zarr.create_group(path).create_array("X", data=X)
+    codecs = [getattr(zarr.codecs, f"{codec}Codec")()] if codec else []
+    codecs += [zarr.codecs.Crc32cCodec()] if checked else []
+    texts_of_number(path / "names", claimed, *codecs, shards=shards)
+    if claimed == 30:
+        assert read_samples(path).names == tuple(f"n{k}" for k in range(30))
+        return
+    with pytest.raises(ValueError, match=f"a chunk of 30 texts, '0', claims {claimed}"):
+        read_samples(path)
 
 
 def test_shards_and_compressors(tmp_path):
@@ -458,6 +492,19 @@ def _chunk_of_unknown_length(path):
     store(path, X, chunks=X.shape)
     frame = b"\x28\xb5\x2f\xfd\x00\x58" + b"\x01\x00\x00" + bytes(9)
     (path / "c" / "0" / "0").write_bytes(frame)
+
+
+@case("is stored in 10000000000")
+def _texts_in_a_file_of_nothing(path):
+    zarr.create_group(path).create_array("X", data=X)
+    texts_of_number(path / "names", 30)
+    os.truncate(path / "names" / "c" / "0", 10**10)
+
+
+@case("a chunk of 30 texts, '0', claims 4294967295")
+def _more_texts_than_a_chunk_holds(path):
+    zarr.create_group(path).create_array("X", data=X)
+    texts_of_number(path / "names", 2**32 - 1, zarr.codecs.ZstdCodec())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files of POSIX")

@@ -1,23 +1,30 @@
-"""Run the attacks: ``python -m benchmarks.attack``, or ``--small`` for a minute of them."""
+"""Run the attacks: ``python -m benchmarks.attack``, or ``--small`` for a minute of them.
+
+What there is no time for, ``--resume`` goes on with: from the seeds where the last runs ended.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 from joblib import Parallel, delayed, parallel_config
 
 from benchmarks.attack import arrays, faults, files
-from benchmarks.harness import write
+from benchmarks.harness import RESULTS, write
 
 Row = dict[str, str | int]
+Table = dict[str, Row]
 _ARRAYS, _FILES = 10_000, 1_000
+_SECONDS_PER_ARRAY, _MEGABYTES = 30, 500  # a fit takes a few tenths of a second
 _CRAFTED = ("test_hostile.py", "test_hostile_models.py", "test_malformed.py", "test_zarr.py")
 
 
@@ -28,81 +35,130 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="a hundredth of the cases")
     parser.add_argument("--only", choices=("arrays", "files", "crafted", "faults"))
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
+    parser.add_argument("--resume", action="store_true", help="add to the table's counts")
     parser.add_argument("--cases", type=int, help="arrays, or files of each format")
     parser.add_argument("--dry", action="store_true", help="write no table")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
-    rows: list[Row] = []
+    anew = not (options.only or options.resume)
     failures: list[str] = []
     for name, attack in _ATTACKS.items():
-        if options.only in (None, name):
-            rows += attack(options, deadline, failures)
-    for failure in failures:
-        print(failure)
-    if not options.dry:
-        write("reliability", "What was tried, and what went wrong", rows)
+        if options.only not in (None, name):
+            continue
+        rows = attack(options, _table() if options.resume else {}, deadline, failures)
+        if not options.dry:
+            kept, anew = {} if anew else _table(), False
+            table = kept | {str(row["attack"]): row for row in rows}
+            write("reliability", "What was tried, and what went wrong", [*table.values()])
     print(f"{len(failures)} findings")
     return bool(failures)
 
 
-def _count(options: argparse.Namespace, n: int) -> range:
-    n = options.cases or (max(n // 100, 1) if options.small else n)
-    return range(options.seed, options.seed + n)
+def _table() -> Table:
+    """Return the rows of the table as it is."""
+    path = RESULTS / "reliability.json"
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return {str(row["attack"]): row for row in rows}
 
 
-def _row(what: str, planned: int, outcomes: Counter[str], wrong: int) -> Row:
-    told = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.most_common())
-    return {
-        "attack": what,
-        "cases": sum(outcomes.values()) + wrong,
-        "planned": planned,
-        "outcome": told,
-        "wrong": wrong,
-    }
+def _say(failures: list[str], failure: str) -> None:
+    """Say a failure at once, and keep it."""
+    print(failure, flush=True)
+    failures.append(failure)
 
 
-def _arrays(options: argparse.Namespace, deadline: float, failures: list[str]) -> list[Row]:
-    outcomes, wrong = Counter[str](), 0
-    seeds = _count(options, _ARRAYS)
+class _Tally:
+    """What came of the cases of one attack, in this run and in those that it goes on from."""
+
+    def __init__(self, what: str, planned: int, options: argparse.Namespace, old: Table) -> None:
+        planned = options.cases or (max(planned // 100, 1) if options.small else planned)
+        before = old.get(what, {})
+        self.what, self._first = what, int(before.get("first seed", options.seed))
+        self._outcomes = Counter({told: n for n, told in _pairs(str(before.get("outcome", "")))})
+        self._wrong = int(before.get("wrong", 0))
+        self._planned = max(planned, int(before.get("planned", 0)))
+        self.seeds = range(self._first + self._cases(), self._first + self._planned)
+
+    def _cases(self) -> int:
+        return self._outcomes.total() + self._wrong
+
+    def add(self, outcome: str, good: bool) -> bool:
+        """Count one case, and return whether it is a good one."""
+        if good:
+            self._outcomes[outcome] += 1
+        else:
+            self._wrong += 1
+        return good
+
+    def row(self) -> Row:
+        """Return the row of the table."""
+        told = ", ".join(f"{n} {outcome}" for outcome, n in self._outcomes.most_common())
+        return {
+            "attack": self.what,
+            "first seed": self._first,
+            "cases": self._cases(),
+            "planned": self._planned,
+            "outcome": told,
+            "wrong": self._wrong,
+        }
+
+
+def _pairs(told: str) -> list[tuple[int, str]]:
+    """Return the numbers and words of a list such as "3 read, 4 refused"."""
+    parts = (part.split(" ", 1) for part in told.split(", ") if part)
+    return [(int(n), word) for n, word in parts]
+
+
+def _arrays(
+    options: argparse.Namespace, old: Table, deadline: float, failures: list[str]
+) -> list[Row]:
+    tally = _Tally("random and degenerate arrays", _ARRAYS, options, old)
     left = deadline - time.monotonic()
     until = time.monotonic() + (left if options.only else 0.6 * left)
     with parallel_config("loky", n_jobs=-1, inner_max_num_threads=1):
-        tasks = (delayed(_attempt)(seed) for seed in seeds if time.monotonic() < until)
+        tasks = (delayed(_attempt)(seed) for seed in tally.seeds if time.monotonic() < until)
         for seed, outcome in Parallel(return_as="generator_unordered")(tasks):
-            if outcome in ("sound", "refused"):
-                outcomes[outcome] += 1
-            else:
-                wrong += 1
-                failures.append(f"arrays --seed {seed}: {outcome}")
-    return [_row("random and degenerate arrays", len(seeds), outcomes, wrong)]
+            if not tally.add(outcome, outcome in ("sound", "refused")):
+                _say(failures, f"arrays --seed {seed}: {outcome}")
+    return [tally.row()]
 
 
 def _attempt(seed: int) -> tuple[int, str]:
+    def late(number: int, frame: object) -> None:
+        raise TimeoutError(f"no end in {_SECONDS_PER_ARRAY} s of the processor")
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS_PER_ARRAY)
     try:
-        return seed, arrays.attempt(seed)
+        outcome = arrays.attempt(seed)
     except Exception as error:
         return seed, f"{type(error).__name__}: {str(error)[:200]}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return seed, f"{taken:.0f} MB" if taken > _MEGABYTES else outcome
 
 
-def _files(options: argparse.Namespace, deadline: float, failures: list[str]) -> list[Row]:
-    outcomes = {suffix: Counter[str]() for suffix in files.FORMATS}
-    wrong = Counter[str]()
-    seeds = _count(options, _FILES)
-    until = time.monotonic() + 0.7 * (deadline - time.monotonic())
+def _files(
+    options: argparse.Namespace, old: Table, deadline: float, failures: list[str]
+) -> list[Row]:
+    tallies = {
+        suffix: _Tally(f"mutated {suffix}", _FILES, options, old) for suffix in files.FORMATS
+    }
+    seeds = {suffix: tally.seeds for suffix, tally in tallies.items()}
+    left = deadline - time.monotonic()
+    until = time.monotonic() + (left if options.only else 0.7 * left)
     with tempfile.TemporaryDirectory() as folder:
-        for case in files.attempts(Path(folder), seeds, until, files.FORMATS):
-            if case.outcome in ("read", "refused"):
-                outcomes[case.suffix][case.outcome] += 1
-            else:
-                wrong[case.suffix] += 1
-                failures.append(f"files --seed {case.seed} ({case.suffix}): {case.outcome}")
-    return [
-        _row(f"mutated {suffix}", len(seeds), outcomes[suffix], wrong[suffix])
-        for suffix in files.FORMATS
-    ]
+        for case in files.attempts(Path(folder), seeds, until):
+            if not tallies[case.suffix].add(case.outcome, case.outcome in ("read", "refused")):
+                _say(failures, f"files --seed {case.seed} ({case.suffix}): {case.outcome}")
+    return [tally.row() for tally in tallies.values()]
 
 
-def _crafted(options: argparse.Namespace, deadline: float, failures: list[str]) -> list[Row]:
+def _crafted(
+    options: argparse.Namespace, old: Table, deadline: float, failures: list[str]
+) -> list[Row]:
     tests = [f"tests/{name}" for name in (_CRAFTED[:2] if options.small else _CRAFTED)]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--no-header", *tests],
@@ -110,32 +166,30 @@ def _crafted(options: argparse.Namespace, deadline: float, failures: list[str]) 
         text=True,
     )
     last = done.stdout.strip().splitlines()[-1]
-    counts = Counter({word: int(n) for n, word in _pairs(last)})
     if done.returncode:
-        failures.append(f"crafted: {last}")
-    n = counts["passed"] + counts["failed"]
-    return [_row("crafted files", n, Counter({"refused": counts["passed"]}), counts["failed"])]
+        _say(failures, f"crafted: {last}")
+    counts = {what.split()[0]: n for n, what in _pairs(last)}
+    passed, failed = counts.get("passed", 0), counts.get("failed", 0)
+    row: Row = {"attack": "crafted files", "first seed": 0, "cases": passed + failed}
+    return [row | {"planned": passed + failed, "outcome": f"{passed} refused", "wrong": failed}]
 
 
-def _pairs(line: str) -> list[tuple[str, str]]:
-    words = line.replace(",", "").split()
-    return [(n, word) for n, word in pairwise(words) if n.isdigit()]
-
-
-def _faults(options: argparse.Namespace, deadline: float, failures: list[str]) -> list[Row]:
+def _faults(
+    options: argparse.Namespace, old: Table, deadline: float, failures: list[str]
+) -> list[Row]:
     rows = []
     for what, (fault, planned) in faults.FAULTS.items():
-        outcomes, wrong = Counter[str](), 0
-        for seed in range(options.seed, options.seed + (1 if options.small else planned)):
+        tally = _Tally(what, 1 if options.small else planned, options, old)
+        for seed in tally.seeds:
             if time.monotonic() > deadline:
                 break
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    outcomes[fault(Path(folder), seed)] += 1
+                    tally.add(fault(Path(folder), seed), True)
                 except Exception as error:
-                    wrong += 1
-                    failures.append(f"faults --seed {seed}: {what}: {str(error)[:300]}")
-        rows.append(_row(what, 1 if options.small else planned, outcomes, wrong))
+                    tally.add("", False)
+                    _say(failures, f"faults --seed {seed}: {what}: {str(error)[:300]}")
+        rows.append(tally.row())
     return rows
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gzip
 import multiprocessing
+import os
 import resource
 import shutil
 import time
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +29,8 @@ FORMATS = (
     *(".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".arrow", ".feather"),
     *(".h5", ".zarr", ".model.npz", ".rbm.npz"),
 )
-_SECONDS = 30  # the texts of an HDF5 file may take 20; a busy machine
-_MEGABYTES = 500
+_SECONDS, _SECONDS_OF_A_CLOCK = 5, 60  # of the processor, for files of a few kB; on a busy machine
+_MEGABYTES = 500  # libraries included, over all files that one process reads
 
 
 class Case(NamedTuple):
@@ -104,24 +106,42 @@ def _changed(original: bytes, rng: np.random.Generator) -> bytes:
 
 def _reader(connection: Connection) -> None:
     """Read the files that are named, until there are no more."""
+    start = _peak()  # on Linux that of the parent, too, when it started this process
     for name, suffix in iter(connection.recv, None):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                if suffix in (".model.npz", ".rbm.npz"):
-                    load(name)
-                else:
-                    read_samples(name, labels=None if suffix == ".npy" else "label")
-            outcome = "read"
-        except ValueError as error:
-            told = str(error)
-            one_line = "\n" not in told and Path(name).name in told
-            outcome = "refused" if one_line else f"not one line that names the file: {told[:200]!r}"
-        except BaseException as error:
-            outcome = f"{type(error).__name__}: {str(error)[:200]!r}"
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        before = _seconds()
+        outcome = _outcome(name, suffix)
+        if (taken := _seconds() - before) > _SECONDS:
+            outcome = f"{taken:.0f} s taken"
+        grown = _peak() - start
         connection.send(f"{grown:.0f} MB taken" if grown > _MEGABYTES else outcome)
+
+
+def _peak() -> float:
+    """Return the most megabytes that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _seconds() -> float:
+    """Return the time of the processor that this process and its children have taken."""
+    return sum(os.times()[:4])
+
+
+def _outcome(name: str, suffix: str) -> str:
+    """Return what came of reading one file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if suffix in (".model.npz", ".rbm.npz"):
+                load(name)
+            else:
+                read_samples(name, labels=None if suffix == ".npy" else "label")
+    except ValueError as error:
+        told = str(error)
+        one_line = "\n" not in told and Path(name).name in told
+        return "refused" if one_line else f"not one line that names the file: {told[:200]!r}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {str(error)[:200]!r}"
+    return "read"
 
 
 class _Child:
@@ -139,11 +159,13 @@ class _Child:
 
     def outcome(self, path: Path, suffix: str) -> str:
         self._here.send((str(path), suffix))
-        start = time.monotonic()
         try:
-            if self._here.poll(_SECONDS):
-                return str(self._here.recv())
-            told = f"no answer in {time.monotonic() - start:.0f} s"
+            if self._here.poll(_SECONDS_OF_A_CLOCK):
+                told = str(self._here.recv())
+                if not told.endswith("MB taken"):  # which would be said of all later files
+                    return told
+            else:
+                told = f"no answer in {_SECONDS_OF_A_CLOCK} s"
         except EOFError:
             self._process.join()
             told = f"the process ended with {self._process.exitcode}"
@@ -156,31 +178,28 @@ class _Child:
         self._process.join()
 
 
-def attempts(
-    folder: Path, seeds: range, deadline: float, suffixes: tuple[str, ...]
-) -> Iterator[Case]:
+def attempts(folder: Path, seeds: Mapping[str, range], deadline: float) -> Iterator[Case]:
     """Yield what came of mutated files, those of every format in turn.
 
     Parameters
     ----------
     folder : Path
         For the files.
-    seeds : range
-        A mutation of every format each.
+    seeds : mapping of str to range
+        Of the mutations of every format, some of ``FORMATS``.
     deadline : float
         Of :func:`time.monotonic`.
-    suffixes : tuple of str
-        Some of ``FORMATS``.
     """
-    sources = {suffix: original(folder, suffix) for suffix in suffixes}
+    sources = {suffix: original(folder, suffix) for suffix in seeds}
     child = _Child()
     try:
-        for seed in seeds:
-            for suffix, source in sources.items():
+        for turn in zip_longest(*seeds.values()):
+            for suffix, seed in zip(seeds, turn, strict=True):
                 if time.monotonic() > deadline:
                     return
-                target = folder / f"d{suffix}"
-                mutated(source, target, seed)
-                yield Case(suffix, seed, child.outcome(target, suffix))
+                if seed is not None:
+                    target = folder / f"d{suffix}"
+                    mutated(sources[suffix], target, seed)
+                    yield Case(suffix, seed, child.outcome(target, suffix))
     finally:
         child.close()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from dualtap._files import is_store, open_regular, reading
-from dualtap.io.collecting import Request
+from dualtap.io.collecting import Request, needed
 
 _FORMATS = {"zarr.json": 3, ".zarray": 2}
 _LONGEST_METADATA = 2**24
@@ -196,9 +196,9 @@ def check_sizes(request: Request, folder: Path, array: Any) -> None:
         raise request.error(
             f"its chunks of shape {chunk} take {size / 2**30:.1f} GB each; store smaller ones"
         )
-    largest = max(sizes, default=0)
-    if array.shards is None and largest > size + _BESIDE and array.dtype.kind != "T":
-        raise request.error(f"a chunk of {size} bytes is stored in {largest}")
+    largest, most = max(sizes, default=0), _LARGEST_CHUNK if array.dtype.kind == "T" else size
+    if array.shards is None and largest > most + _BESIDE:
+        raise request.error(f"a chunk of at most {most} bytes is stored in {largest}")
     if n_chunks > max(_MANY_CHUNKS, _MOST_LEFT_OUT * len(sizes)):
         raise request.error(
             f"it declares shape {array.shape} in {n_chunks} chunks, and only {len(sizes)} are "
@@ -234,21 +234,43 @@ def check_chunks(request: Request, folder: Path, array: Any, codecs: Sequence[st
     codecs : sequence of str
         As :func:`codecs_of` returns them.
     """
-    size = math.prod(array.chunks) * array.dtype.itemsize
+    n, texts = math.prod(array.chunks), array.dtype.kind == "T"
+    size = n * array.dtype.itemsize
     # Filters may make numbers wider, and how long texts are only they say.
-    most = _LARGEST_CHUNK if array.dtype.kind == "T" else min(8 * size, _LARGEST_CHUNK) + _BESIDE
-    for name in codecs:
-        for path, length in _files(folder):
-            if path.name.startswith((".z", "zarr.json")):
-                continue
-            with reading(request.path, lzma.LZMAError), open_regular(path) as file:
-                for start, stop in _pieces(file, length, array):
-                    file.seek(start)
-                    packed = file.read(min(stop - start, _START if name in _STATED else length))
-                    if _unpacks_beyond(packed, name, most):
-                        raise ValueError(
-                            f"a chunk of {size} bytes, {path.name!r}, unpacks to more than {most}"
-                        )
+    most = _LARGEST_CHUNK if texts else min(8 * size, _LARGEST_CHUNK) + _BESIDE
+    codec = codecs[0] if codecs else ""
+    for path, length in _files(folder) if codec or texts else ():
+        if path.name.startswith((".z", "zarr.json")):
+            continue
+        with reading(request.path, lzma.LZMAError, RuntimeError), open_regular(path) as file:
+            for start, stop in _pieces(file, length, array):
+                file.seek(start)
+                n_bytes = max(stop - start - _of_checksum(array), 0)
+                few = codec in _STATED and not texts
+                packed = file.read(min(n_bytes, _START) if few else n_bytes)
+                if codec and _unpacks_beyond(packed, codec, most):
+                    raise ValueError(
+                        f"a chunk of {size} bytes, {path.name!r}, unpacks to more than {most}"
+                    )
+                if texts and (told := _n_texts(packed, codec)) != n:
+                    raise ValueError(f"a chunk of {n} texts, {path.name!r}, claims {told}")
+
+
+def _of_checksum(array: Any) -> int:
+    """Return how many bytes follow a packed chunk."""
+    codecs: Sequence[Any] = getattr(array.metadata, "codecs", ())
+    inner = codecs[0].codecs if array.shards is not None else codecs
+    return 4 if inner and type(inner[-1]).__name__ == "Crc32cCodec" else 0
+
+
+def _n_texts(packed: bytes, codec: str) -> int:
+    """Return how many texts a chunk says that it holds, by which their codec takes memory."""
+    if codec in _STATED:
+        numcodecs = needed("numcodecs", "zarr", "reading Zarr stores")
+        packed = bytes(numcodecs.get_codec({"id": codec}).decode(packed)[:4])
+    elif codec:
+        packed = _UNPACKED[codec](io.BytesIO(packed)).read(4)
+    return int.from_bytes(packed[:4], "little")
 
 
 def _pieces(file: IO[bytes], length: int, array: Any) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,7 @@ from copy import deepcopy
 from functools import cached_property, partial
 from hashlib import blake2b
 from operator import iadd, itemgetter
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
@@ -331,17 +332,15 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
     """
     from distributed import wait
 
-    while True:
+    seen = monotonic()
+    while monotonic() - seen < _PATIENCE:
         try:
-            wait(futures, timeout=_PATIENCE)
-        except TimeoutError:
-            if client.scheduler_info()["workers"]:
-                continue  # they are slow
-            raise NoWorkerError(
-                f"the Dask cluster has had no worker for {_PATIENCE} s: start some, then fit again"
-            ) from None
-        results: list[Any] = client.gather(futures)
-        return results
+            wait(futures, timeout=_PATIENCE / 10)
+        except TimeoutError:  # workers are slow, or start again, or are gone
+            seen = monotonic() if client.scheduler_info()["workers"] else seen
+        else:
+            return list(client.gather(futures))
+    raise NoWorkerError(f"the Dask cluster has had no worker for {_PATIENCE} s: start some first")
 
 
 @contextmanager
