@@ -62,6 +62,13 @@ def test_stability(data):
     np.testing.assert_allclose(bits["stability_1"], found.agreement[1])
     edges = pd.read_csv("e.csv")
     np.testing.assert_allclose(edges["high"], found.edges.high)
+    X = pd.read_csv("gaps.csv", index_col=0).reset_index(drop=True)
+    X.assign(count=[2, 0] * 100).to_csv("counts.csv", index=False)
+    options = ["-n", "3", "-o", "w.csv", "--weights", "count"]
+    assert data("stability", "model.npz", "counts.csv", *options)[0] == 0
+    half = dt.as_spins(X.to_numpy()[::2])
+    found = dt.stability(model, half, 3, sample_weight=np.full(100, 2), random_state=0)
+    np.testing.assert_allclose(pd.read_csv("w.csv")["stability_1"], found.agreement[1])
     code, out, err = data("stability", "model.npz", "gaps.csv", "-o", "s.csv")
     assert (code, out) == (2, "")
     assert "s.csv" in err
@@ -100,6 +107,13 @@ def test_compare(data):
         np.testing.assert_allclose(written[name], values)
     code, out, _ = data("compare", "whole.csv", "whole.csv", "--permutations", "9", "--json")
     assert json.loads(out)["p_difference_of_couplings"] == 1
+    pd.DataFrame(X, columns=NAMES).assign(count=2).to_csv("counts.csv", index=False)
+    pd.DataFrame(Y, columns=NAMES).assign(count=1).to_csv("ones.csv", index=False)
+    options = ["--permutations", "9", "--patterns", "2", "--weights", "count", "--json"]
+    code, out, _ = data("compare", "counts.csv", "ones.csv", *options)
+    weights = {"sample_weight_a": np.full(len(X), 2)}
+    counted = dt.compare(*models, X, Y, 9, **weights, random_state=0)
+    np.testing.assert_allclose(json.loads(out)["strength_a"], counted.strengths_a)
     pd.DataFrame(Y, columns=[*NAMES[1:], "r"]).to_csv("foreign.csv", index=False)
     code, _, err = data("compare", "whole.csv", "foreign.csv", "-o", "q.csv")
     assert (code, err.count("\n")) == (2, 1)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import dualtap as dt
-from dualtap import resampling
+from dualtap import as_spins, resampling
+from dualtap.comparison import _together
 from dualtap.resampling import finished, matched
 
 
@@ -111,6 +112,17 @@ def test_what_cannot_be_done_is_said(taught):
         dt.stability(model, X[:, :7])
 
 
+def test_weights_are_repeated_samples(taught):
+    _, X, model, _ = taught
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    one = dt.stability(model, X, 3, sample_weight=w, random_state=1)
+    two = dt.stability(model, np.repeat(X, w, axis=0), 3, random_state=1)
+    np.testing.assert_array_equal(one.agreement, two.agreement)
+    np.testing.assert_array_equal(one.edges.low, two.edges.low)
+    with pytest.raises(ValueError, match="X has 3 samples"):
+        dt.stability(model, X[:4], sample_weight=[1, 1, 1, 0])
+
+
 def test_an_interruption_goes_through():
     def interrupt():
         raise KeyboardInterrupt
@@ -148,6 +160,20 @@ def test_a_weaker_pattern_is_found_and_named(groups):
     assert list(pd.DataFrame(found.patterns)["pattern"]) == [0, 1, 2]
 
 
+def test_rows_that_stand_for_samples_are_dealt_as_these(groups):
+    """A group and its histogram have the same strengths; a difference is found in either."""
+    _, X, _, Y = groups
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    a, b = (dt.HopfieldPatterns(3, random_state=0).fit(group) for group in (X, Y))
+    found = dt.compare(a, b, X, Y, 19, sample_weight_a=w, random_state=0)
+    unrolled = dt.compare(a, b, np.repeat(X, w, axis=0), Y, 19, random_state=0)
+    np.testing.assert_array_equal(unrolled.model.patterns_, found.model.patterns_)
+    np.testing.assert_allclose(unrolled.strengths_a, found.strengths_a, atol=1e-3)
+    assert found.p_couplings == unrolled.p_couplings == 1 / 20
+    with pytest.raises(ValueError, match="one weight for each of the 250 samples is needed"):
+        dt.compare(a, b, X, Y, 19, sample_weight_b=[1, 2])
+
+
 def test_other_means_are_no_other_couplings(groups):
     zeta, *_ = groups
     fields = np.random.default_rng(0).normal(0, 0.4, 50)
@@ -158,6 +184,42 @@ def test_other_means_are_no_other_couplings(groups):
     found = dt.compare(model, model, X, Y, 39, random_state=0)
     assert found.p_any == 1 / 40
     assert found.p_couplings > 0.05
+
+
+def test_groups_of_one_law_differ_at_the_level_of_the_test():
+    """The p-values are exact: at most 5 % of 120 pairs are below 0.05, within three errors."""
+    below = []
+    for seed in range(120):
+        teacher = dt.HopfieldModel.random(24, 2, beta=1.3, random_state=seed)
+        X, Y = (teacher.sample(60, random_state=k) for k in (seed + 1000, seed + 2000))
+        model = dt.HopfieldPatterns(2, random_state=0).fit(X)
+        found = dt.compare(model, model, X, Y, 19, random_state=seed)
+        below.append([found.p_any, found.p_couplings, found.p_patterns.min()])
+    shares = (np.array(below) <= 0.05).mean(axis=0)
+    assert (shares <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)).all()
+
+
+def test_the_order_of_samples_does_not_say_who_is_in_which_group():
+    """Sorted groups: without shuffling, the common fit would see one group first."""
+    a, b = (as_spins(np.full((30, 4), sign)) for sign in (1, -1))
+    both = _together(a, b, np.random.default_rng(0)).values[:, 0]
+    assert both.sum() == 0
+    assert (np.diff(both) != 0).sum() > 15
+    b = b.weighted(np.full(30, 2.0))
+    weights = _together(a, b, np.random.default_rng(0)).weights
+    np.testing.assert_array_equal(weights, np.where(both > 0, 1, 2))
+
+
+def test_patterns_of_different_means_are_pointed_at():
+    """Two groups of one pattern, and strong fields in one of them."""
+    zeta = dt.HopfieldModel.random(40, 1, beta=1.2, random_state=0).patterns
+    fields = np.random.default_rng(1).normal(0, 1, 40)
+    a = dt.HopfieldModel(zeta, strengths=np.ones(1)).sample(300, random_state=1)
+    b = dt.HopfieldModel(zeta, strengths=np.ones(1), fields=fields).sample(300, random_state=2)
+    found = dt.compare(fit(a), fit(b), a, b, 19, random_state=0)
+    assert "patterns are found in neither group alone" in found.summary()
+    same = dt.compare(fit(a), fit(a), a, a, 19, random_state=0)
+    assert same.doubt == ""
 
 
 def test_comparisons_do_not_depend_on_workers_and_refuse_what_does_not_fit(groups):

@@ -24,16 +24,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import validated_spins
+from dualtap._validation import counted, validated_spins
 from dualtap.edges import Edges, FloatArray, IntArray, low_rank_rows, strongest_pairs
 from dualtap.fitted.learned import LearnedPatterns
 from dualtap.spins import Spins
+from dualtap.spins.weights import divided
 
 __all__ = ["Stability", "stability"]
 
 STABLE = 0.95
 """Share of the refits in which a stable pattern or bit comes back."""
-_SAME = np.sqrt(0.5)
+SAME = np.sqrt(0.5)
 """Cosine from which a pattern has come back: it shares more than half with one of the refit."""
 _LEVEL = 0.95
 _FEWEST_SAMPLES = 4
@@ -70,7 +71,7 @@ class Stability:
     @property
     def returned(self) -> FloatArray:
         """Share of the refits in which each pattern comes back, shape (n_patterns,)."""
-        share: FloatArray = (self.cosines > _SAME).mean(axis=0)
+        share: FloatArray = (self.cosines > SAME).mean(axis=0)
         return share
 
     @property
@@ -153,6 +154,7 @@ def stability(
     n: int = 50,
     *,
     top: int | None = 1000,
+    sample_weight: Any = None,
     random_state: RandomState = None,
     n_jobs: int = 1,
     verbose: bool = False,
@@ -176,6 +178,8 @@ def stability(
         Number of refits.
     top : int, optional
         So many couplings have intervals, the strongest; None for all.
+    sample_weight : array-like of shape (n_samples,), optional
+        Number of samples that each row stands for, 1 by default. A half takes some of them.
     random_state : int, RandomState, Generator or None
         For the halves and the refits.
     n_jobs : int
@@ -207,10 +211,10 @@ def stability(
     check_is_fitted(model)
     if n < 2:
         raise ValueError(f"stability needs n >= 2 refits, got {n}")
-    spins = validated_spins(model, X)
-    if spins.n_samples < _FEWEST_SAMPLES:
+    spins = counted(validated_spins(model, X), sample_weight)
+    if spins.total_weight < _FEWEST_SAMPLES:
         raise ValueError(
-            f"X has {spins.n_samples} samples: halves of fewer than {_FEWEST_SAMPLES} "
+            f"X has {spins.total_weight:g} samples: halves of fewer than {_FEWEST_SAMPLES} "
             "say nothing; give more samples"
         )
     N = model.n_features_in_
@@ -256,9 +260,9 @@ def _refit(
 ) -> tuple[int, _Refit]:
     """Fit a clone of the model to a random half, and compare."""
     rng = np.random.default_rng(seed)
-    half = np.sort(rng.permutation(spins.n_samples)[: spins.n_samples // 2])
+    half, _ = divided(spins, int(spins.total_weight) // 2, rng)
     other = clone(model).set_params(random_state=int(rng.integers(2**31)), verbose=False)
-    other.fit(spins.take(half))
+    other.fit(half)
     cosine, entries = matched(other.patterns_, model.patterns_)
     scale = other.strengths_ / other.n_features_in_
     z = other.patterns_.astype(np.float64)
@@ -311,7 +315,7 @@ def _gathered(
     agreement = np.zeros(model.patterns_.shape)
     square = np.zeros(len(J))
     for refit, cosine in zip(refits, cosines, strict=True):
-        agreement += (refit.entries == model.patterns_) & (cosine > _SAME)[:, None]
+        agreement += (refit.entries == model.patterns_) & (cosine > SAME)[:, None]
         square += np.square(refit.J - J)
     width = student.ppf((1 + _LEVEL) / 2, n) * np.sqrt(square / n)
     names = getattr(model, "feature_names_in_", None)

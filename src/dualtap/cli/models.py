@@ -166,7 +166,7 @@ def show(
         found = None
         if refits is not None and file is not None:
             watched = not as_json
-            found = resampled(fitted, file.spins, refits, seed=0, jobs=1, top=1000, verbose=watched)
+            found = resampled(fitted, file, refits, seed=0, jobs=1, top=1000, verbose=watched)
         _write_report(fitted, file, picture, report, found, force=force)
         result["report"] = str(report)
     pictures = None if picture is None else (drawn_magnetizations(fitted), picture)

@@ -176,21 +176,13 @@ def explain(
     model: Model, spins: Spins, weights: NDArray[np.float64] | None = None
 ) -> dict[str, Any]:
     """Return how well a model explains samples, rows of some weight counting as so many."""
-    result: dict[str, Any] = {"data": str(spins.summary), "score": _score(model, spins, weights)}
+    score = float(model.score(spins, sample_weight=weights))
+    result: dict[str, Any] = {"data": str(spins.summary), "score": score}
     if isinstance(model, LearnedPatterns):
         totals = model.assign(spins).totals(model.n_patterns_, weights)
         M = spins.n_samples if weights is None else float(weights.sum())
         result["weights"] = (totals.n_nearest / M).tolist()
     return result
-
-
-def _score(model: Model, spins: Spins, weights: NDArray[np.float64] | None) -> float:
-    """Return the mean log pseudo-likelihood per observed entry of all samples."""
-    if weights is None:
-        return float(model.score(spins))
-    entries = weights * spins.n_observed
-    known = entries > 0
-    return float(np.average(model.score_samples(spins)[known], weights=entries[known]))
 
 
 def agreement(
