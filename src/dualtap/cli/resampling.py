@@ -123,8 +123,8 @@ def _compared(
         a, b = (HopfieldPatterns(patterns, random_state=seed) for _ in range(2))
         a.fit(one.spins, sample_weight=one.weights)
         b.fit(other.spins, sample_weight=other.weights)
-        weights = {"sample_weight_a": one.weights, "sample_weight_b": other.weights}
-        return permuted(a, b, one.spins, other.spins, permutations, **weights, **options)
+        options |= {"sample_weight_a": one.weights, "sample_weight_b": other.weights}
+        return permuted(a, b, one.spins, other.spins, permutations, **options)
 
 
 @contextmanager
