@@ -219,7 +219,7 @@ def _outcome(
     if file is not None and explained:
         result |= explain(model, file.spins, file.weights)
     if file is not None:
-        result |= agreement(model, file.spins, file.label_columns)
+        result |= agreement(model, file.spins, file.label_columns, file.weights)
     if file is not None and file.teacher is not None:
         result |= against(model, file.teacher)
     return result, headline(result)
@@ -256,6 +256,7 @@ def _write_report(
         teacher=None if file is None else file.teacher,
         shape=shape,
         stability=stability,
+        sample_weight=None if file is None else file.weights,
         command=shlex.join(["dualtap", *sys.argv[1:]]),
         force=force,
     )
