@@ -168,6 +168,8 @@ def test_rows_with_weights_are_as_many_samples():
         one["samples"]["best"]["counts"], two["samples"]["best"]["counts"]
     )
     assert one["samples"]["mean_best"] == pytest.approx(two["samples"]["mean_best"])
+    assert one["labels"]["counts"].tolist() == two["labels"]["counts"].tolist()
+    assert one["labels"]["counts"].dtype == one["samples"]["best"]["counts"].dtype == np.int64
     for key in ("rand", "purity", "n", "n_left_out"):
         assert one["labels"][key] == pytest.approx(two["labels"][key])
     by_name = ({"kind": labels}, {"kind": np.repeat(labels, w)})

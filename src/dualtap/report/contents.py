@@ -17,7 +17,7 @@ from dualtap.metrics import calibration, match
 from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
 from dualtap.report.encode import packed, quantised
-from dualtap.report.labels import counted, label_table
+from dualtap.report.labels import counted, label_table, whole_numbers
 from dualtap.report.material import Material
 from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained
 from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
@@ -238,7 +238,7 @@ def _samples(material: Material, reading: Reading) -> dict[str, Any]:
         "names": _chosen(material.sample_names, shown),
         "labels": _chosen(material.labels, shown),
         "overlaps": np.round(reading.overlaps[shown].T.astype(np.float64), 2),
-        "best": {"counts": counts, "edges": edges},
+        "best": {"counts": whole_numbers(counts), "edges": edges},
         "mean_best": float(np.average(reading.best, weights=reading.weights)),
     }
 

@@ -59,17 +59,15 @@ def label_table(
     column = {label: j for j, label in enumerate(kinds)}
     y = np.array([column[label] for label in given[counted_rows]], dtype=np.int64)
     state = 2 * pattern[counted_rows] + (sign[counted_rows] < 0)
-    signed: NDArray[Any] = np.zeros((2 * n_patterns, len(kinds)))
+    signed = np.zeros((2 * n_patterns, len(kinds)))
     np.add.at(signed, (state, y), 1 if weights is None else weights[counted_rows])
     n, n_all = signed.sum(), len(given) if weights is None else weights.sum()
-    if weights is None:
-        signed = signed.astype(np.int64)
     states, counts = _states(signed)
     shown_kinds, shown = _fewer(kinds, counts)
     return {
         "states": states,
         "labels": shown_kinds,
-        "counts": shown,
+        "counts": whole_numbers(shown),
         "majority": [_majority(row, kinds) for row in signed[::2] + signed[1::2]],
         "state_majority": [_majority(row, kinds) for row in counts],
         "rand": adjusted_rand(signed) if n else None,
@@ -100,6 +98,11 @@ def adjusted_rand(counts: NDArray[np.number[Any]]) -> float:
     )
     expected, most = rows * columns / whole if whole else 0.0, (rows + columns) / 2
     return 1.0 if most == expected else (both - expected) / (most - expected)
+
+
+def whole_numbers(counts: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers of samples, as integers if all are whole."""
+    return counts.astype(np.int64) if (counts == np.round(counts)).all() else np.round(counts, 2)
 
 
 def counted(n: float) -> int | float:
