@@ -222,6 +222,19 @@ def test_filled_text_speaks_the_words_that_it_was_read_with(data):
     assert spoken.equals(plain.replace({"1": "Yes", "0": "No"}))
 
 
+@pytest.mark.parametrize("name", ["filled.csv", "filled.npz"])
+def test_a_filled_histogram_keeps_its_counts(data, name):
+    X = pd.read_csv("gaps.csv", index_col=0).reset_index(drop=True)
+    counts = [1, 2, 4, 2.5] * 50
+    X.assign(count=counts, kind="a").to_csv("counts.csv", index=False)
+    options = ("--weights", "count", "--labels", "kind", "-o", name)
+    assert data("impute", "counts.csv", "model.npz", *options)[0] == 0
+    filled = read_samples(name, weights="count", labels="kind")
+    np.testing.assert_array_equal(filled.weights, counts)
+    assert set(filled.labels) == {"a"}
+    assert filled.spins.complete
+
+
 def test_the_same_seed_fills_the_same(data):
     for name, seed in (("a", 1), ("b", 1)):
         assert data("impute", "gaps.csv", "model.npz", "--seed", seed, "-o", f"{name}.csv")[0] == 0
