@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import dualtap as dt
 from dualtap import as_spins, resampling
+from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.comparison import _together
 from dualtap.resampling import finished, matched
 
@@ -68,20 +70,29 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(taught):
 
 
 def test_intervals_are_those_of_the_refits(taught, monkeypatch):
-    """Refits of known couplings: J ± t √(mean squared deviation)."""
+    """Couplings of known refits to m = 45 of 60 samples: J ± t √(3 × mean squared deviation)."""
     _, X, model, _ = taught
-    shifts = iter(np.repeat([0.01, -0.01], 8))
+    J, shifts = model.couplings(), iter(np.repeat([0.01, -0.01], 8) / np.sqrt(3))
+    sizes = []
 
-    def known(k, model, spins, seed, i, j):
-        J = model.couplings()[i, j] + next(shifts)
-        return k, resampling._Refit(3, np.ones(3), model.patterns_, J)
+    def known(other, i, j):
+        sizes.append(other.n_samples_)
+        return J[i, j] + next(shifts)
 
-    monkeypatch.setattr(resampling, "_refit", known)
+    class Refit(dt.HopfieldPatterns):
+        def fit(self, X, y=None, sample_weight=None):
+            self.n_features_in_, self.n_samples_ = X.n_spins, X.total_weight
+            self.patterns_ = model.patterns_
+            return self
+
+    monkeypatch.setattr(resampling, "clone", lambda model: Refit())
+    monkeypatch.setattr(resampling, "_couplings_of", known)
     found = dt.stability(model, X, 16, top=20)
     t = 2.1199  # of 16 degrees of freedom
     np.testing.assert_allclose(found.edges.high - found.edges.J, 0.01 * t, rtol=1e-4)
     np.testing.assert_allclose(found.edges.J - found.edges.low, 0.01 * t, rtol=1e-4)
     assert len(found.edges) == 20
+    assert sizes == [45] * 16
 
 
 def test_intervals_cover_the_couplings_of_teachers():
@@ -100,11 +111,40 @@ def test_intervals_cover_the_couplings_of_teachers():
     assert np.mean(covered) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_model_with_couplings_has_intervals():
+    """A ring: couplings of neighbours are above 0, and most intervals of the others hold 0."""
+    ring = 0.5 * np.eye(10)[(np.arange(10) + 1) % 10]
+    J = ring + ring.T
+    states = np.array(np.meshgrid(*[[-1, 1]] * 10)).reshape(10, -1).T
+    p = np.exp(0.5 * np.einsum("ai,ij,aj->a", states, J, states))
+    rows = np.random.default_rng(0).choice(len(states), 400, p=p / p.sum())
+    models = [
+        PseudoLikelihood(0.01),
+        NaiveMeanField(0.1),
+        dt.HopfieldRBM(2, max_updates=30, batch_size=100, early_stopping=False, random_state=0),
+    ]
+    for model in models:
+        model.fit(states[rows])
+        found = dt.stability(model, states[rows], 8, top=None, random_state=0)
+        edges = found.edges
+        np.testing.assert_allclose(edges.J, model.edges().J)
+        assert (edges.low < edges.J).all()
+        assert found.entries.shape[1] == 10
+        if not isinstance(model, dt.HopfieldRBM):
+            neighbours = J[edges.i, edges.j] > 0
+            assert (edges.low[neighbours] > 0).all()
+            assert np.mean(edges.low[~neighbours] < 0) > 0.8
+            assert found.summary().count("\n") == 1
+
+
 def test_what_cannot_be_done_is_said(taught):
     _, X, model, _ = taught
     with pytest.raises(ValueError, match="needs n >= 2 refits, got 1"):
         dt.stability(model, X, 1)
-    with pytest.raises(TypeError, match="needs HopfieldPatterns or DualTAP, got HopfieldRBM"):
+    with pytest.raises(TypeError, match="needs a model with couplings, got PatternImputer"):
+        dt.stability(dt.PatternImputer(), X)
+    with pytest.raises(NotFittedError):
         dt.stability(dt.HopfieldRBM(), X)
     with pytest.raises(ValueError, match="X has 3 samples"):
         dt.stability(model, X[:3])

@@ -65,9 +65,10 @@ def stability(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Refit to random halves of DATA, and write how often each entry is found again.
+    """Refit to random parts of DATA, and write how often each entry is found again.
 
-    One row per spin: its name, its entry in each pattern, and the share of refits that agree.
+    One row per spin: its name, its entry in each pattern, and the share of refits to halves that
+    agree. Couplings have intervals from refits to three quarters.
     """
     from dualtap._files import check_free
     from dualtap.io import EDGE_FORMATS, TABLE_FORMATS, load, matched, write_edges, write_table
