@@ -1,9 +1,9 @@
 """Run the benchmarks: ``python -m benchmarks NAME ...`` or ``python -m benchmarks NAME OPTIONS``.
 
-Names: speed, claims, rbm, recovery, general, nulls, fits, memory, peers, scaling, cluster; all of
-these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``, which need
-``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, ``archive``, which runs archived
-trials of the paper again, and ``scaling-paper``, which takes half an hour.
+Names: speed, claims, rbm, recovery, general, nulls, fits, intervals, memory, peers, scaling,
+cluster; all of these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``,
+which need ``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, ``archive``, which runs
+archived trials of the paper again, and ``scaling-paper``, which takes half an hour.
 ``python -m benchmarks recovery --help`` lists the options of one.
 """
 
@@ -21,6 +21,7 @@ from benchmarks import (
     cluster,
     fits,
     general,
+    intervals,
     memory,
     nulls,
     rbm,
@@ -137,6 +138,7 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "general": general.run,
     "nulls": nulls.run,
     "fits": fits.run,
+    "intervals": intervals.run,
     "rbm-robust": rbm_data.robust,
     "rbm-real": rbm_data.real,
     "rbm-mixing": rbm_mixing.run,

@@ -62,12 +62,20 @@ def test_stability(data):
     np.testing.assert_allclose(bits["stability_1"], found.agreement[1])
     edges = pd.read_csv("e.csv")
     np.testing.assert_allclose(edges["high"], found.edges.high)
+    X = pd.read_csv("gaps.csv", index_col=0).reset_index(drop=True)
+    X.assign(count=[2, 0] * 100).to_csv("counts.csv", index=False)
+    options = ["-n", "3", "-o", "w.csv", "--weights", "count"]
+    assert data("stability", "model.npz", "counts.csv", *options)[0] == 0
+    half = dt.as_spins(X.to_numpy()[::2])
+    found = dt.stability(model, half, 3, sample_weight=np.full(100, 2), random_state=0)
+    np.testing.assert_allclose(pd.read_csv("w.csv")["stability_1"], found.agreement[1])
     code, out, err = data("stability", "model.npz", "gaps.csv", "-o", "s.csv")
     assert (code, out) == (2, "")
     assert "s.csv" in err
-    code, _, err = data("stability", "rbm.npz", "gaps.csv", "-o", "t.csv")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "stability needs HopfieldPatterns or DualTAP" in err
+    options = ["-n", "2", "-o", "t.csv", "--edges", "f.csv"]
+    assert data("stability", "rbm.npz", "gaps.csv", *options)[0] == 0
+    edges = pd.read_csv("f.csv")
+    assert (edges["low"] < edges["high"]).all()
     code, _, err = data("show", "model.npz", "--refits", "3")
     assert code == 2
     assert "--refits needs --data" in err
@@ -100,6 +108,13 @@ def test_compare(data):
         np.testing.assert_allclose(written[name], values)
     code, out, _ = data("compare", "whole.csv", "whole.csv", "--permutations", "9", "--json")
     assert json.loads(out)["p_difference_of_couplings"] == 1
+    pd.DataFrame(X, columns=NAMES).assign(count=2).to_csv("counts.csv", index=False)
+    pd.DataFrame(Y, columns=NAMES).assign(count=1).to_csv("ones.csv", index=False)
+    options = ["--permutations", "9", "--patterns", "2", "--weights", "count", "--json"]
+    code, out, _ = data("compare", "counts.csv", "ones.csv", *options)
+    weights = {"sample_weight_a": np.full(len(X), 2)}
+    counted = dt.compare(*models, X, Y, 9, **weights, random_state=0)
+    np.testing.assert_allclose(json.loads(out)["strength_a"], counted.strengths_a)
     pd.DataFrame(Y, columns=[*NAMES[1:], "r"]).to_csv("foreign.csv", index=False)
     code, _, err = data("compare", "whole.csv", "foreign.csv", "-o", "q.csv")
     assert (code, err.count("\n")) == (2, 1)
@@ -206,6 +221,19 @@ def test_filled_text_speaks_the_words_that_it_was_read_with(data):
     plain = pd.read_csv("plain.csv", dtype=str, keep_default_na=False).iloc[:, first:]
     spoken = pd.read_csv("spoken.csv", dtype=str, keep_default_na=False).iloc[:, first:]
     assert spoken.equals(plain.replace({"1": "Yes", "0": "No"}))
+
+
+@pytest.mark.parametrize("name", ["filled.csv", "filled.npz"])
+def test_a_filled_histogram_keeps_its_counts(data, name):
+    X = pd.read_csv("gaps.csv", index_col=0).reset_index(drop=True)
+    counts = [1, 2, 4, 2.5] * 50
+    X.assign(count=counts, kind="a").to_csv("counts.csv", index=False)
+    options = ("--weights", "count", "--labels", "kind", "-o", name)
+    assert data("impute", "counts.csv", "model.npz", *options)[0] == 0
+    filled = read_samples(name, weights="count", labels="kind")
+    np.testing.assert_array_equal(filled.weights, counts)
+    assert set(filled.labels) == {"a"}
+    assert filled.spins.complete
 
 
 def test_the_same_seed_fills_the_same(data):

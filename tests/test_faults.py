@@ -95,6 +95,46 @@ def test_concurrent_fits_leave_the_number_of_threads(monkeypatch):
     assert _OneThread.depth == 0
 
 
+def test_a_limit_that_is_not_lifted_at_once_is_lifted_later(monkeypatch):
+    """OpenBLAS may ignore for a while that it may use more threads again."""
+
+    class Library:
+        num_threads = 4
+
+    class Limit:
+        def __init__(self):
+            self.before = Library.num_threads
+
+        def __enter__(self):
+            Library.num_threads = 1
+
+        def __exit__(self, *args):
+            if not Blas.deaf:
+                Library.num_threads = self.before
+
+    class Blas:
+        lib_controllers = (Library,)
+        deaf = True
+
+        def limit(self, limits):
+            return Limit()
+
+    monkeypatch.setattr("dualtap._threads._blas", Blas)
+    for deaf, after in ((True, 1), (True, 1), (False, 4), (False, 4)):
+        Blas.deaf = deaf
+        with one_blas_thread():
+            assert Library.num_threads == 1
+        assert Library.num_threads == after
+    Blas.deaf = True
+    with one_blas_thread():
+        pass
+    Library.num_threads, Blas.deaf = 3, False  # by the user, meanwhile
+    with one_blas_thread():
+        pass
+    assert Library.num_threads == 3
+    assert _OneThread.owed is None
+
+
 # --- Compiled code
 
 

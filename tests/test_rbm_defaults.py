@@ -210,30 +210,47 @@ def test_fields_are_learned_if_spins_have_means():
 
 def test_a_sample_of_weight_w_comes_w_times():
     weights = np.array([0.0, 1.0, 3.0, 2.0])
-    for epoch in islice(batches(4, 100, seed=0, first=0, weights=weights), 3):
-        np.testing.assert_array_equal(np.bincount(epoch, minlength=4), weights)
+    data = training_set(clustered(20, 4).astype(np.int8), None, 0, weights)
+    for epoch in islice(batches(len(data.rows), 100, seed=0, first=0, weights=data.weights), 3):
+        np.testing.assert_array_equal(np.bincount(data.rows[epoch], minlength=4), weights)
+    np.testing.assert_array_equal(data.row_weights(), weights)
     weights = np.array([0.0, 0.5, 2.25, 1.0])
     seen = np.concatenate(list(islice(batches(4, 100, 0, 0, weights), 4000)))
     share = np.bincount(seen, minlength=4) / len(seen)
     np.testing.assert_allclose(share, weights / weights.sum(), atol=0.01)
 
 
-def test_integer_weights_equal_repeated_rows():
-    X = clustered(20, 30).astype(np.int8)
-    weights = np.random.default_rng(0).integers(0, 4, size=30)
-    np.testing.assert_allclose(
-        mean_fields(X, weights.astype(float)), mean_fields(np.repeat(X, weights, axis=0))
-    )
-    # The whole batch at once: the order of samples is all that differs.
-    options = {"validation": None, "learning_rate": 0.01, "fields": True, "max_updates": 15}
-    options |= {"hidden": "gaussian", "early_stopping": False, **QUICK, "batch_size": 10**4}
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"validation": None, "learning_rate": "paper"}, {"hidden": "binary", "fields": True}],
+    ids=["default", "paper's rate", "binary"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_whole_weights_are_repeated_rows_bit_for_bit(options):
+    """Rows that stand for several samples are divided as these are: some may be held out."""
+    X = clustered(20, 60).astype(np.int8)
+    weights = np.random.default_rng(0).integers(0, 4, size=60)
+    repeated = np.repeat(X, weights, axis=0)
+    np.testing.assert_array_equal(mean_fields(X, weights.astype(float)), mean_fields(repeated))
+    options = {**QUICK, "max_updates": 40, **options}
     one = dt.HopfieldRBM(3, **options).fit(X, sample_weight=weights)
-    two = dt.HopfieldRBM(3, **options).fit(np.repeat(X, weights, axis=0))
-    np.testing.assert_allclose(one.components_, two.components_, atol=1e-4)
-    with pytest.raises(ValueError, match="one number for each of 30 samples"):
-        dt.HopfieldRBM(3, **options).fit(X, sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="finite, not negative, and not all zero"):
-        dt.HopfieldRBM(3, **options).fit(X, sample_weight=np.zeros(30))
+    two = dt.HopfieldRBM(3, **options).fit(repeated)
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.patterns_, two.patterns_)
+    assert one.hidden_ == two.hidden_
+    assert one.score(X, sample_weight=weights) == pytest.approx(two.score(repeated), abs=1e-12)
+    spins = dt.as_spins(X).weighted(weights.astype(float))
+    np.testing.assert_array_equal(
+        dt.HopfieldRBM(3, **options).fit(spins).components_, one.components_
+    )
+
+
+def test_wrong_weights_are_named():
+    X = clustered(20, 30).astype(np.int8)
+    with pytest.raises(ValueError, match="one weight for each of the 30 samples is needed"):
+        dt.HopfieldRBM(3).fit(X, sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="sample_weight is zero for all samples"):
+        dt.HopfieldRBM(3).fit(X, sample_weight=np.zeros(30))
 
 
 # --- starts -------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """What type checkers know of estimators: ``make lint`` has mypy check this file as well."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import dualtap as dt
@@ -12,6 +13,7 @@ from dualtap.baselines import (
     NaiveMeanField,
     PseudoLikelihood,
 )
+from dualtap.edges import Edges
 
 X = np.array([[1, 1, 0, 1], [0, 0, 1, 0], [1, 0, 0, 1]])
 
@@ -26,10 +28,21 @@ def test_a_fit_is_of_the_type_of_its_estimator() -> None:
     assert_type(DecimatedPseudoLikelihood(0.1).fit(X), DecimatedPseudoLikelihood)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_trained_machine_is_of_its_type() -> None:
+    machine = dt.HopfieldRBM.paper(1, max_updates=2, n_chains=4, random_state=0)
+    assert_type(machine.fit(X, sample_weight=[1, 2, 1]), dt.HopfieldRBM)
+    assert_type(machine.transform(X), NDArray[np.floating[Any]])
+    assert_type(machine.score(X, sample_weight=[1, 2, 1]), float)
+
+
 def test_what_a_model_returns_is_known() -> None:
     model = dt.DualTAP(1, 1.0, random_state=0).fit(X)
     label: NDArray[np.int32] = assert_type(model.predict(X), NDArray[np.int32])
     overlap = assert_type(model.transform(X), NDArray[np.float64])
     assert_type(model.score_samples(X), NDArray[np.float64])
     assert_type(model.score(X, sample_weight=[1, 1, 2]), float)
+    assert_type(model.couplings(), NDArray[np.float64])
+    assert_type(model.edges(top=2), Edges)
+    assert_type(model.predict_entries(X), NDArray[np.float64])
     assert label.shape == overlap.shape[:1] == (3,)

@@ -31,6 +31,11 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+def _numbers() -> list[int]:
+    """Return the number of threads of each BLAS library."""
+    return [library.num_threads for library in _blas().lib_controllers]
+
+
 def n_threads() -> int:
     """Return the number of threads that BLAS may use: what the user has set or the machine has.
 
@@ -40,22 +45,30 @@ def n_threads() -> int:
     >>> n_threads() >= 1
     True
     """
-    return max((library.num_threads for library in _blas().lib_controllers), default=1)
+    return max(_numbers(), default=1)
 
 
 class _OneThread:
-    """A limit that all threads of this process share: the first sets it, the last lifts it."""
+    """A limit that all threads of this process share: the first sets it, the last lifts it.
+
+    OpenBLAS sometimes ignores for a while that the limit is lifted (seen where the first fits of a
+    process run in several threads). Who comes next would then take one thread for what the user
+    had, so the first limit is kept until it has been lifted.
+    """
 
     lock = Lock()
     depth = 0
     limiter: Any = None
+    owed: list[int] | None = None
 
     @classmethod
     def enter(cls) -> None:
         with cls.lock:
             if not cls.depth:
-                cls.limiter = _blas().limit(limits=1)
-                cls.limiter.__enter__()
+                found, limiter = _numbers(), _blas().limit(limits=1)
+                limiter.__enter__()
+                if cls.owed is None or set(found) != {1}:
+                    cls.limiter, cls.owed = limiter, found
             cls.depth += 1
 
     @classmethod
@@ -64,13 +77,15 @@ class _OneThread:
             cls.depth -= 1
             if not cls.depth:
                 cls.limiter.__exit__(None, None, None)
+                if _numbers() == cls.owed:
+                    cls.owed = None
 
     @classmethod
     def forked(cls) -> None:
         """Forget the other threads of the parent, which do not live here."""
         cls.lock = Lock()
         if cls.depth:
-            cls.depth = 0
+            cls.depth, cls.owed = 0, None
             cls.limiter.__exit__(None, None, None)
 
 

@@ -20,8 +20,9 @@ from dualtap.report import write_report
 from dualtap.report.charts import charts
 from dualtap.report.contents import contents
 from dualtap.report.encode import quantised, script_json
-from dualtap.report.labels import label_table
+from dualtap.report.labels import adjusted_rand, label_table
 from dualtap.report.material import checked
+from dualtap.report.summary import agreement
 from dualtap.report.words import headline, lead, tiles
 
 # What is shown.
@@ -138,6 +139,46 @@ def test_unknown_labels_do_not_count_and_many_are_joined():
     assert table["counts"].sum() == 42
     assert table["majority"][2] is None
     assert label_table(np.array([-1]), np.array([1]), ["a"], 0)["rand"] is None
+
+
+def test_agreement_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for n_rows, n_columns in ((1, 1), (1, 4), (3, 3), (5, 2)):
+        x, y = rng.integers(n_rows, size=40), rng.integers(n_columns, size=40)
+        counts = np.zeros((n_rows, n_columns), dtype=int)
+        np.add.at(counts, (x, y), 1)
+        assert adjusted_rand(counts) == pytest.approx(adjusted_rand_score(x, y), abs=1e-12)
+
+
+def test_rows_with_weights_are_as_many_samples():
+    """The numbers of a page are those of the samples that its rows stand for."""
+    teacher = dt.HopfieldModel.random(n_spins=30, n_patterns=2, beta=1.6, random_state=0)
+    X = teacher.sample(60, random_state=1)
+    w = np.random.default_rng(2).integers(0, 4, len(X))
+    labels = np.where(X @ teacher.patterns[0] > 0, "a", "b")
+    model = dt.HopfieldPatterns(2, random_state=0).fit(X, sample_weight=w)
+    one = contents(checked(model, X, labels=labels, sample_weight=w))
+    two = contents(checked(model, np.repeat(X, w, axis=0), labels=np.repeat(labels, w)))
+    assert one["likelihood"] == pytest.approx(two["likelihood"])
+    for card, other in zip(one["patterns"], two["patterns"], strict=True):
+        numbers = ("count", "share", "n_flipped")
+        assert [card[key] for key in numbers] == pytest.approx([other[key] for key in numbers])
+        assert isinstance(card["count"], int)
+    np.testing.assert_array_equal(
+        one["samples"]["best"]["counts"], two["samples"]["best"]["counts"]
+    )
+    assert one["samples"]["mean_best"] == pytest.approx(two["samples"]["mean_best"])
+    assert one["labels"]["counts"].tolist() == two["labels"]["counts"].tolist()
+    assert one["labels"]["counts"].dtype == one["samples"]["best"]["counts"].dtype == np.int64
+    for key in ("rand", "purity", "n", "n_left_out"):
+        assert one["labels"][key] == pytest.approx(two["labels"][key])
+    by_name = ({"kind": labels}, {"kind": np.repeat(labels, w)})
+    counted = agreement(model, dt.as_spins(X), by_name[0], w.astype(float))
+    assert counted == pytest.approx(
+        agreement(model, dt.as_spins(np.repeat(X, w, axis=0)), by_name[1])
+    )
+    with pytest.raises(ValueError, match="one weight for each of the 60 samples"):
+        checked(model, X, sample_weight=[1])
 
 
 def test_the_truth_is_compared_with(taught):

@@ -166,7 +166,7 @@ def show(
         found = None
         if refits is not None and file is not None:
             watched = not as_json
-            found = resampled(fitted, file.spins, refits, seed=0, jobs=1, top=1000, verbose=watched)
+            found = resampled(fitted, file, refits, seed=0, jobs=1, top=1000, verbose=watched)
         _write_report(fitted, file, picture, report, found, force=force)
         result["report"] = str(report)
     pictures = None if picture is None else (drawn_magnetizations(fitted), picture)
@@ -219,7 +219,7 @@ def _outcome(
     if file is not None and explained:
         result |= explain(model, file.spins, file.weights)
     if file is not None:
-        result |= agreement(model, file.spins, file.label_columns)
+        result |= agreement(model, file.spins, file.label_columns, file.weights)
     if file is not None and file.teacher is not None:
         result |= against(model, file.teacher)
     return result, headline(result)
@@ -256,6 +256,7 @@ def _write_report(
         teacher=None if file is None else file.teacher,
         shape=shape,
         stability=stability,
+        sample_weight=None if file is None else file.weights,
         command=shlex.join(["dualtap", *sys.argv[1:]]),
         force=force,
     )

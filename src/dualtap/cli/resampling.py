@@ -16,9 +16,9 @@ from dualtap.cli.results import DataFile, ModelFile, Table
 
 if TYPE_CHECKING:
     from dualtap.comparison import Comparison
+    from dualtap.io import SampleFile
     from dualtap.io.models import Model
     from dualtap.resampling import Stability
-    from dualtap.spins import Spins
 
 Refits = Annotated[
     int, typer.Option("--refits", "-n", help="Number of refits.", metavar="N", min=2)
@@ -65,9 +65,10 @@ def stability(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Refit to random halves of DATA, and write how often each entry is found again.
+    """Refit to random parts of DATA, and write how often each entry is found again.
 
-    One row per spin: its name, its entry in each pattern, and the share of refits that agree.
+    One row per spin: its name, its entry in each pattern, and the share of refits to halves that
+    agree. Couplings have intervals from refits to three quarters.
     """
     from dualtap._files import check_free
     from dualtap.io import EDGE_FORMATS, TABLE_FORMATS, load, matched, write_edges, write_table
@@ -80,7 +81,7 @@ def stability(
     fitted = load(model)
     file = matched(reading.read(data), fitted, data)
     watched = not (quiet or as_json)
-    found = resampled(fitted, file.spins, refits, seed=seed, jobs=jobs, top=top, verbose=watched)
+    found = resampled(fitted, file, refits, seed=seed, jobs=jobs, top=top, verbose=watched)
     write_table(output, found.bits, force=force)
     if edges is not None:
         write_edges(edges, found.edges, force=force)
@@ -94,20 +95,19 @@ def stability(
 
 
 def resampled(
-    model: Model, spins: Spins, refits: int, *, seed: int, jobs: int, top: int, verbose: bool
+    model: Model, file: SampleFile, refits: int, *, seed: int, jobs: int, top: int, verbose: bool
 ) -> Stability:
     """Return the stability of a model; Ctrl-C ends the command, and nothing is written."""
     from dualtap.resampling import stability as refitted
 
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": verbose}
     with _whole_or_nothing():
-        return refitted(
-            model, spins, refits, top=top, random_state=seed, n_jobs=jobs, verbose=verbose
-        )
+        return refitted(model, file.spins, refits, top=top, sample_weight=file.weights, **options)
 
 
 def _compared(
-    one: Spins,
-    other: Spins,
+    one: SampleFile,
+    other: SampleFile,
     patterns: int | None,
     permutations: int,
     *,
@@ -121,8 +121,11 @@ def _compared(
 
     options: dict[str, Any] = {"random_state": seed, "n_jobs": jobs, "verbose": verbose}
     with _whole_or_nothing():
-        a, b = (HopfieldPatterns(patterns, random_state=seed).fit(spins) for spins in (one, other))
-        return permuted(a, b, one, other, permutations, **options)
+        a, b = (HopfieldPatterns(patterns, random_state=seed) for _ in range(2))
+        a.fit(one.spins, sample_weight=one.weights)
+        b.fit(other.spins, sample_weight=other.weights)
+        options |= {"sample_weight_a": one.weights, "sample_weight_b": other.weights}
+        return permuted(a, b, one.spins, other.spins, permutations, **options)
 
 
 @contextmanager
@@ -177,9 +180,7 @@ def compare(
     if one.names is not None:
         other = in_order(other, one.names, second, first)
     verbose = not (quiet or as_json)
-    found = _compared(
-        one.spins, other.spins, patterns, permutations, seed=seed, jobs=jobs, verbose=verbose
-    )
+    found = _compared(one, other, patterns, permutations, seed=seed, jobs=jobs, verbose=verbose)
     result: dict[str, Any] = {
         "p_any_difference": found.p_any,
         "p_difference_of_couplings": found.p_couplings,
@@ -187,6 +188,9 @@ def compare(
         "n_patterns": len(found.p_patterns),
         **{key: values.tolist() for key, values in found.patterns.items() if key != "pattern"},
     }
+    if found.doubt:
+        result["warning"] = found.doubt
+        print(f"dualtap: warning: {found.doubt}", file=sys.stderr)
     if output is not None:
         write_table(output, found.patterns, force=force)
         result["file"] = str(output)

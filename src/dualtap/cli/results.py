@@ -100,12 +100,15 @@ def impute(
     fitted = load(model)
     given = reading.read(data)
     filled = completed(given, matched(given, fitted, data), fitted, seed)
+    beside: dict[str, Any] = dict(filled.label_columns)
+    if reading.weights is not None and given.weights is not None:
+        beside[reading.weights] = given.weights
     write_samples(
         output,
         filled.spins,
         names=filled.names,
         sample_names=filled.sample_names,
-        labels=filled.label_columns,
+        labels=beside,
         parameters={"model": str(model), "seed": seed},
         spellings=reading.spellings,
         force=force,

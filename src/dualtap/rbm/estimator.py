@@ -14,13 +14,20 @@ from numpy.typing import ArrayLike
 from dualtap._namespace import origin
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import one_blas_thread
-from dualtap._validation import HasMethods, Interval, StrOptions, fit_context, validated_spins
+from dualtap._validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    checked_weights,
+    fit_context,
+    validated_spins,
+)
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.fitting import Callback, TrainedRBM
 from dualtap.rbm.pcd import Estimate
 from dualtap.rbm.priors import PRIORS, Prior
 from dualtap.rbm.run_files import check_checkpoint, resumed_run
-from dualtap.rbm.samples import checked_weights, training_set
+from dualtap.rbm.samples import training_set
 from dualtap.rbm.start import Init
 
 _FREE = frozenset(
@@ -268,8 +275,9 @@ class HopfieldRBM(TrainedRBM):
             from the host. What is learned is given as arrays of NumPy in any case.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            How often each sample counts: a sample of weight w comes w times per epoch, on average
-            if w is no integer.
+            How many samples each row stands for. Whole numbers give the run of
+            ``np.repeat(X, sample_weight, axis=0)``, bit for bit; otherwise rows are drawn in
+            proportion to their weights.
         validation_samples : array-like of shape (n_held_out, n_spins), optional
             Samples to choose by, instead of a share of X.
         init : array-like, "data", "random" or fitted HopfieldPatterns or DualTAP, optional
@@ -309,7 +317,8 @@ class HopfieldRBM(TrainedRBM):
         self._beside = None
         if validation_samples is not None:
             self._beside = validated_spins(self, validation_samples).values
-        self._weights = checked_weights(sample_weight, spins.n_samples)
+        weights = checked_weights(sample_weight, spins.n_samples)
+        self._weights = spins.weights if weights is None else weights
         path = None if checkpoint is None else Path(checkpoint)
         if path is not None:
             check_checkpoint(path, None if resume_from is None else Path(resume_from))

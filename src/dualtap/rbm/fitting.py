@@ -149,7 +149,7 @@ class TrainedRBM(LearnedRBM):
         names = CANDIDATES if self.hidden == "auto" else (self.hidden,)
         if self.fields != "auto":
             choices = [(name, bool(self.fields)) for name in names]
-        elif self.centering or not have_means(data.spins):
+        elif self.centering or not have_means(data.spins, data.row_weights()):
             choices = [(name, self.centering) for name in names]
         else:
             choices = [(names[0], False), *((name, True) for name in names)]
@@ -222,7 +222,8 @@ class TrainedRBM(LearnedRBM):
             return run
         if is_divided(singular_values(self.components_), FIRST_SINGULAR_VALUE):
             return run
-        whole = spectrum(blocks_of(X, held=False), np.random.default_rng([run.seed, 6]))
+        counted = X.weighted(self._weights)
+        whole = spectrum(blocks_of(counted, held=False), np.random.default_rng([run.seed, 6]))
         return replace(run, n_signals=whole.n_signal)
 
     def _warn(self) -> None:

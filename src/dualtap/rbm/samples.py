@@ -33,9 +33,9 @@ class TrainingSet:
     spins : Spins
         All samples.
     rows : array of shape (n_training,)
-        Those that are learned from.
+        Those that are learned from; a row of weight 3 is three times among them.
     weights : array of shape (n_training,), optional
-        How often each counts; once if there are none.
+        How often each counts if weights are no whole numbers; once if there are none.
     held_out : array of shape (n_held_out, n_spins), float32
     held_out_weights : array of shape (n_held_out,)
     seed : int
@@ -51,9 +51,7 @@ class TrainingSet:
 
     def row_weights(self) -> NDArray[np.float64]:
         """Return the weight of every sample in training, zero if it is held out."""
-        result = np.zeros(self.spins.n_samples)
-        result[self.rows] = 1 if self.weights is None else self.weights
-        return result
+        return np.bincount(self.rows, self.weights, self.spins.n_samples).astype(np.float64)
 
     def take(self, chosen: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return training samples by their number among these."""
@@ -78,7 +76,8 @@ def training_set(
 ) -> TrainingSet:
     """Return samples with a share held out, or with given ones beside them.
 
-    Of fewer than ten samples none is held out, of many at most 256 are looked at.
+    Of fewer than ten samples none is held out, of many at most 256 are looked at. A row whose
+    weight is a whole number is as many samples, each of which is learned from or held out.
 
     Examples
     --------
@@ -89,7 +88,10 @@ def training_set(
     (40, (10, 3))
     """
     spins = as_rows(X)
-    rows = np.arange(spins.n_samples)
+    samples = np.arange(spins.n_samples)
+    if weights is not None and (weights == np.round(weights)).all():
+        samples, weights = np.repeat(samples, weights.astype(np.int64)), None
+    rows = np.arange(len(samples))
     held_out = np.empty((0, spins.n_spins), dtype=np.float32)
     beside = np.empty(0)
     if isinstance(validation, np.ndarray):
@@ -99,10 +101,10 @@ def training_set(
         first, rows = np.split(order, [max(1, round(validation * len(rows)))])
         rows = np.sort(rows)
         first = first[:_MOST_HELD_OUT]
-        held_out = spins.take(first).values.astype(np.float32)
+        held_out = spins.take(samples[first]).values.astype(np.float32)
         beside = np.ones(len(first)) if weights is None else weights[first]
     own = None if weights is None else weights[rows]
-    return TrainingSet(spins, rows, own, held_out, beside, seed)
+    return TrainingSet(spins, samples[rows], own, held_out, beside, seed)
 
 
 def batches(
@@ -115,8 +117,8 @@ def batches(
     """Yield the samples of update ``first``, of the next one, and so on.
 
     Each epoch has its own order, a function of seed and epoch alone: any run can go on anywhere.
-    The mini-batches of an epoch differ in size by one at most. A sample of weight w comes w times
-    per epoch, on average if w is no integer.
+    The mini-batches of an epoch differ in size by one at most. With weights, as many samples are
+    drawn as have one, in proportion to it.
 
     Examples
     --------
@@ -127,10 +129,7 @@ def batches(
     >>> [len(batch) for batch in whole], [list(a) == list(b) for a, b in zip(whole[4:], rest)]
     ([2, 2, 1, 2, 2, 1], [True, True])
     """
-    n_drawn = n_samples
-    if weights is not None:
-        whole = bool((weights == np.round(weights)).all())
-        n_drawn = int(weights.sum()) if whole else int(np.count_nonzero(weights))
+    n_drawn = n_samples if weights is None else int(np.count_nonzero(weights))
     n_batches = -(-n_drawn // batch_size)
     epoch, skip = divmod(first, n_batches)
     while True:
@@ -153,8 +152,12 @@ def _systematic(
     return np.where(drawn > last, last, drawn)
 
 
-def largest_second_moment(X: Samples, rng: np.random.Generator) -> float:
+def largest_second_moment(
+    X: Samples, rng: np.random.Generator, samples: NDArray[np.int64] | None = None
+) -> float:
     r"""Return the largest eigenvalue of :math:`S^\top S / M`, from at most 1000 samples.
+
+    ``samples`` are the rows that count, all if not given.
 
     Examples
     --------
@@ -164,7 +167,8 @@ def largest_second_moment(X: Samples, rng: np.random.Generator) -> float:
     >>> round(largest_second_moment(X, np.random.default_rng(0)), 3)
     30.0
     """
-    some = as_rows(X).take(rng.permutation(len(X))[:_MOST_SAMPLES]).values
+    samples = np.arange(len(X)) if samples is None else samples
+    some = as_rows(X).take(samples[rng.permutation(len(samples))[:_MOST_SAMPLES]]).values
     with one_blas_thread():
         value, _ = leading_eigenpair(HebbianCouplings(some), rng)
     moment: float = value * X.shape[1] / len(some)
@@ -184,28 +188,6 @@ def largest_variance(S: NDArray[np.int8]) -> float:
     Z = S - (S.sum(axis=0) / np.maximum(np.count_nonzero(S, axis=0), 1)) * (S != 0)
     gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
     return max(float(np.linalg.eigvalsh(gram)[-1]) / len(Z), 1.0)
-
-
-def checked_weights(weights: Any, n_samples: int) -> NDArray[np.float64] | None:
-    """Return weights of samples as floats, None for none.
-
-    Examples
-    --------
-    >>> from dualtap.rbm.samples import checked_weights
-    >>> checked_weights([1, 2], 2)
-    array([1., 2.])
-    """
-    if weights is None:
-        return None
-    w = np.asarray(weights, dtype=np.float64)
-    if w.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight has shape {w.shape}; it needs one number for each of {n_samples} "
-            "samples"
-        )
-    if not (np.isfinite(w).all() and (w >= 0).all() and w.any()):
-        raise ValueError("sample_weight must be finite, not negative, and not all zero")
-    return w
 
 
 def fingerprint(
@@ -251,7 +233,7 @@ def mean_fields(X: Samples, weights: NDArray[Any] | None = None) -> NDArray[np.f
     return np.arctanh(total / (observed + 2))
 
 
-def have_means(X: Samples) -> bool:
+def have_means(X: Samples, weights: NDArray[Any] | None = None) -> bool:
     """Tell whether means of spins differ from zero by more than those of fair spins would.
 
     The mean square of n fair ±1 numbers is 1/n, and their mean over many spins varies little
@@ -265,7 +247,7 @@ def have_means(X: Samples) -> bool:
     >>> have_means(S), have_means(np.maximum(S, S[::-1]))
     (False, True)
     """
-    total, observed = _sums(X, None)
+    total, observed = _sums(X, weights)
     square = np.square(total) / np.maximum(observed, 1)
     return float(square.mean()) > _FAIR_SQUARE
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dualtap._random import RandomState
-from dualtap._validation import validated_spins
+from dualtap._validation import checked_weights, validated_spins
 from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, Method, log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import FloatArray
@@ -27,7 +27,7 @@ class HasScores(ABC):
     def model(self) -> RBM:
         """Return the RBM that was learned."""
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return the exact mean log pseudo-likelihood per spin of X.
 
         Parameters
@@ -35,6 +35,8 @@ class HasScores(ABC):
         X : array-like of shape (n_samples, n_spins)
             Missing entries take no part.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Number of samples that each row stands for, 1 by default.
 
         Returns
         -------
@@ -42,7 +44,10 @@ class HasScores(ABC):
             -log 2 for independent fair spins, 0 for certain ones.
         """
         check_is_fitted(self)
-        total, n_observed = self._log_probabilities(validated_spins(self, X)).sum(axis=0)
+        spins = validated_spins(self, X)
+        weights = checked_weights(sample_weight, spins.n_samples)
+        scores = self._log_probabilities(spins)
+        total, n_observed = scores.sum(axis=0) if weights is None else weights @ scores
         return float(total / n_observed)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:

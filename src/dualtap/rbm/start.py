@@ -111,7 +111,7 @@ def first_rates(
     (0.01, 0.05)
     """
     if rate == "paper":
-        moment = largest_second_moment(data.spins, rng)
+        moment = largest_second_moment(data.spins, rng, data.rows)
         return _PAPER_RATE / moment, _FIELDS_RATE * fields
     if not isinstance(rate, str):
         return float(rate), float(rate) * fields

@@ -17,7 +17,7 @@ from dualtap.metrics import calibration, match
 from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
 from dualtap.report.encode import packed, quantised
-from dualtap.report.labels import label_table
+from dualtap.report.labels import counted, label_table, whole_numbers
 from dualtap.report.material import Material
 from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained
 from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
@@ -67,7 +67,9 @@ def contents(material: Material) -> dict[str, Any]:
     names, notes = _names(material)
     labels = None
     if reading is not None and material.labels is not None:
-        labels = label_table(reading.label, reading.sign, material.labels, int(model.n_patterns_))
+        labels = label_table(
+            reading.label, reading.sign, material.labels, int(model.n_patterns_), reading.weights
+        )
     patterns, left_out = _patterns(material, reading, sides_of(material))
     samples = None if reading is None else _samples(material, reading)
     if samples is not None and samples["n_shown"] < samples["n"]:
@@ -164,11 +166,11 @@ def _numbers(
             "uncertain": int(np.count_nonzero(sure < UNCERTAIN)),
         }
     if reading is not None:
-        members = reading.label == k
+        own = np.where(reading.label == k, reading.weights, 0)
         numbers |= {
-            "count": int(members.sum()),
-            "share": float(members.mean()),
-            "n_flipped": int((reading.sign[members] < 0).sum()),
+            "count": counted(own.sum()),
+            "share": float(own.sum() / reading.weights.sum()),
+            "n_flipped": counted(own[reading.sign < 0].sum()),
         }
     elif isinstance(material.model, LearnedPatterns):
         numbers["share"] = float(material.model.weights_[k])
@@ -227,7 +229,8 @@ def _samples(material: Material, reading: Reading) -> dict[str, Any]:
     n_patterns = reading.overlaps.shape[1]
     most = min(_MOST_COLUMNS, max(_MOST_CELLS // max(n_patterns, 1), 1))
     shown = by_pattern(reading, most)
-    counts, edges = np.histogram(reading.best, bins=_overlap_bins(material.n_spins))
+    bins = _overlap_bins(material.n_spins)
+    counts, edges = np.histogram(reading.best, bins, weights=reading.weights)
     return {
         "n": len(reading.label),
         "n_shown": len(shown),
@@ -235,8 +238,8 @@ def _samples(material: Material, reading: Reading) -> dict[str, Any]:
         "names": _chosen(material.sample_names, shown),
         "labels": _chosen(material.labels, shown),
         "overlaps": np.round(reading.overlaps[shown].T.astype(np.float64), 2),
-        "best": {"counts": counts, "edges": edges},
-        "mean_best": float(reading.best.mean()),
+        "best": {"counts": whole_numbers(counts), "edges": edges},
+        "mean_best": float(np.average(reading.best, weights=reading.weights)),
     }
 
 
@@ -253,10 +256,11 @@ def _overlap_bins(n_spins: int) -> NDArray[np.float64]:
 
 
 def _likelihood(material: Material, reading: Reading) -> dict[str, float]:
+    weights = None if material.spins is None else material.spins.weights
     return {
         "fair": -float(np.log(2)),
         "independent": independent_score(reading),
-        "model": float(material.model.score(material.spins)),
+        "model": float(material.model.score(material.spins, sample_weight=weights)),
     }
 
 

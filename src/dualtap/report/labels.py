@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 _MOST_LABELS = 30
 OTHERS = "other labels"
 
 
 def label_table(
-    pattern: NDArray[np.int64], sign: NDArray[np.int64], labels: Sequence[str], n_patterns: int
+    pattern: NDArray[np.int64],
+    sign: NDArray[np.int64],
+    labels: Sequence[str],
+    n_patterns: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
     """Count samples by state and label; samples without a label or a pattern do not count.
 
@@ -29,6 +32,8 @@ def label_table(
     labels : sequence of n_samples strings
         Empty for unknown ones.
     n_patterns : int
+    weights : array of shape (n_samples,), optional
+        Samples that a row stands for, 1 by default.
 
     Returns
     -------
@@ -49,30 +54,63 @@ def label_table(
     (['0', '1 +', '1 −'], ['a', 'b'], [[2, 0], [0, 1], [1, 0]], 1.0)
     """
     given = np.array(labels, dtype=object)
-    counted = (pattern >= 0) & (given != "")
-    kinds = sorted(set(given[counted]), key=_natural)
+    counted_rows = (pattern >= 0) & (given != "")
+    kinds = sorted(set(given[counted_rows]), key=_natural)
     column = {label: j for j, label in enumerate(kinds)}
-    y = np.array([column[label] for label in given[counted]], dtype=np.int64)
-    state = 2 * pattern[counted] + (sign[counted] < 0)
-    signed = np.zeros((2 * n_patterns, len(kinds)), dtype=np.int64)
-    np.add.at(signed, (state, y), 1)
-    n = int(signed.sum())
+    y = np.array([column[label] for label in given[counted_rows]], dtype=np.int64)
+    state = 2 * pattern[counted_rows] + (sign[counted_rows] < 0)
+    signed = np.zeros((2 * n_patterns, len(kinds)))
+    np.add.at(signed, (state, y), 1 if weights is None else weights[counted_rows])
+    n, n_all = signed.sum(), len(given) if weights is None else weights.sum()
     states, counts = _states(signed)
     shown_kinds, shown = _fewer(kinds, counts)
     return {
         "states": states,
         "labels": shown_kinds,
-        "counts": shown,
+        "counts": whole_numbers(shown),
         "majority": [_majority(row, kinds) for row in signed[::2] + signed[1::2]],
         "state_majority": [_majority(row, kinds) for row in counts],
-        "rand": float(adjusted_rand_score(y, state)) if n else None,
+        "rand": adjusted_rand(signed) if n else None,
         "purity": float(signed.max(axis=1).sum() / n) if n else None,
-        "n": n,
-        "n_left_out": len(given) - n,
+        "n": counted(n),
+        "n_left_out": counted(n_all - n),
     }
 
 
-def _states(signed: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
+def adjusted_rand(counts: NDArray[np.number[Any]]) -> float:
+    """Return the adjusted Rand index of two groupings, from the table of their counts.
+
+    As ``sklearn.metrics.adjusted_rand_score``, which takes no weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.report.labels import adjusted_rand
+    >>> adjusted_rand(np.array([[2, 0], [0, 3]]))
+    1.0
+    >>> round(adjusted_rand(np.array([[2, 1], [1, 2]])), 3)
+    -0.111
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    both, rows, columns, whole = (
+        float((n * (n - 1) / 2).sum())
+        for n in (table, table.sum(axis=1), table.sum(axis=0), table.sum(keepdims=True))
+    )
+    expected, most = rows * columns / whole if whole else 0.0, (rows + columns) / 2
+    return 1.0 if most == expected else (both - expected) / (most - expected)
+
+
+def whole_numbers(counts: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers of samples, as integers if all are whole."""
+    return counts.astype(np.int64) if (counts == np.round(counts)).all() else np.round(counts, 2)
+
+
+def counted(n: float) -> int | float:
+    """Return a number of samples, whole if it is."""
+    return int(n) if float(n).is_integer() else round(float(n), 2)
+
+
+def _states(signed: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
     """Return names and counts of states; a pattern whose samples have one sign is one state."""
     names, rows = [], []
     for k, (plus, minus) in enumerate(zip(signed[::2], signed[1::2], strict=True)):
@@ -82,7 +120,7 @@ def _states(signed: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
         else:
             names.append(str(k))
             rows.append(plus + minus)
-    return names, np.array(rows, dtype=np.int64).reshape(len(rows), signed.shape[1])
+    return names, np.array(rows, dtype=signed.dtype).reshape(len(rows), signed.shape[1])
 
 
 def _natural(label: str) -> tuple[int, float, str]:
@@ -93,13 +131,13 @@ def _natural(label: str) -> tuple[int, float, str]:
         return 1, 0.0, label
 
 
-def _majority(row: NDArray[np.int64], kinds: list[str]) -> dict[str, Any] | None:
+def _majority(row: NDArray[Any], kinds: list[str]) -> dict[str, Any] | None:
     if not row.any():
         return None
     return {"label": kinds[int(row.argmax())], "share": float(row.max() / row.sum())}
 
 
-def _fewer(kinds: list[str], counts: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
+def _fewer(kinds: list[str], counts: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
     """Join all but the most frequent labels, so that the table can be read."""
     if len(kinds) <= _MOST_LABELS:
         return kinds, counts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dualtap._validation import image_shape
+from dualtap._validation import checked_weights, image_shape
 from dualtap.fitted.learned import LearnedPatterns
 from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
@@ -29,6 +29,7 @@ class Material:
     ----------
     model : HopfieldPatterns, DualTAP or HopfieldRBM
     spins : Spins or None
+        With the weights of the samples, if they have any.
     names : tuple of str or None
         One per spin.
     sample_names : tuple of str or None
@@ -80,12 +81,13 @@ def checked(
     shape: tuple[int, int] | None = None,
     command: str | None = None,
     stability: Stability | None = None,
+    sample_weight: Any = None,
 ) -> Material:
     """Return the input of a report; raise if parts of it do not match.
 
     Parameters
     ----------
-    model, spins, names, sample_names, labels, teacher, shape, command, stability
+    model, spins, names, sample_names, labels, teacher, shape, command, stability, sample_weight
         As in :func:`dualtap.report.write_report`.
 
     Examples
@@ -108,9 +110,12 @@ def checked(
     data = None if spins is None else as_spins(spins)
     if data is not None and data.n_spins != n_spins:
         raise ValueError(f"the samples have {data.n_spins} spins, but the model has {n_spins}")
-    for what, values in (("sample names", sample_names), ("labels", labels)):
+    beside = {"sample names": sample_names, "labels": labels, "weights": sample_weight}
+    for what, values in beside.items():
         if values is not None and data is None:
             raise ValueError(f"{what} were given without samples: pass spins as well")
+    if data is not None and sample_weight is not None:
+        data = data.weighted(checked_weights(sample_weight, data.n_samples))
     if names is None:
         names = getattr(model, "feature_names_in_", None)
     n_samples = 0 if data is None else data.n_samples

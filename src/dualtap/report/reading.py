@@ -26,16 +26,19 @@ class Reading:
         -1 where the sample is nearer to the negative of the pattern.
     best : array of shape (n_samples,)
         Absolute overlap with the nearest pattern.
-    n_up, n_observed : array of shape (n_spins,), int
+    n_up, n_observed : array of shape (n_spins,)
         Samples with +1 at each spin, and with any value.
+    weights : array of shape (n_samples,)
+        Samples that a row stands for.
     """
 
     overlaps: NDArray[np.float32]
     label: NDArray[np.int64]
     sign: NDArray[np.int64]
     best: NDArray[np.float32]
-    n_up: NDArray[np.int64]
-    n_observed: NDArray[np.int64]
+    n_up: NDArray[np.float64]
+    n_observed: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
 
 def read(spins: Spins, patterns: NDArray[np.int8], pull: Pull | None = None) -> Reading:
@@ -58,19 +61,19 @@ def read(spins: Spins, patterns: NDArray[np.int8], pull: Pull | None = None) -> 
     (array([0, 0]), array([ 1, -1]), array([1. , 0.5], dtype=float32))
     """
     o = np.empty((spins.n_samples, len(patterns)), dtype=np.float32)
-    n_up = np.zeros(spins.n_spins, dtype=np.int64)
-    n_observed = np.zeros(spins.n_spins, dtype=np.int64)
+    n_up, n_observed = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
+    weights = np.ones(spins.n_samples) if spins.weights is None else spins.weights
     zeta = patterns.T.astype(np.float32)
     for rows in spins.blocks():
         s = spins.block(rows)
         floats = s.astype(np.float32)
         o[rows] = floats @ zeta / np.maximum(_n_common(floats, zeta), 1)
-        n_up += np.count_nonzero(s == 1, axis=0)
-        n_observed += np.count_nonzero(s, axis=0)
+        n_up += weights[rows] @ (s == 1)
+        n_observed += weights[rows] @ (s != 0)
     nearest = nearest_patterns(spins, patterns, pull)[0]
     best = np.nan_to_num(nearest.overlap).astype(np.float32)
     label, sign = nearest.label.astype(np.int64), nearest.sign.astype(np.int64)
-    return Reading(o, label, sign, best, n_up, n_observed)
+    return Reading(o, label, sign, best, n_up, n_observed, weights)
 
 
 def _n_common(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.float32]:

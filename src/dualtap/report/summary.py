@@ -15,6 +15,7 @@ from dualtap.metrics import CouplingError, coupling_error, match
 from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import HopfieldPatterns
+from dualtap.report.labels import adjusted_rand
 from dualtap.spins import Spins
 
 Model = HopfieldPatterns | DualTAP | HopfieldRBM
@@ -176,7 +177,8 @@ def explain(
     model: Model, spins: Spins, weights: NDArray[np.float64] | None = None
 ) -> dict[str, Any]:
     """Return how well a model explains samples, rows of some weight counting as so many."""
-    result: dict[str, Any] = {"data": str(spins.summary), "score": _score(model, spins, weights)}
+    score = float(model.score(spins, sample_weight=weights))
+    result: dict[str, Any] = {"data": str(spins.summary), "score": score}
     if isinstance(model, LearnedPatterns):
         totals = model.assign(spins).totals(model.n_patterns_, weights)
         M = spins.n_samples if weights is None else float(weights.sum())
@@ -184,28 +186,25 @@ def explain(
     return result
 
 
-def _score(model: Model, spins: Spins, weights: NDArray[np.float64] | None) -> float:
-    """Return the mean log pseudo-likelihood per observed entry of all samples."""
-    if weights is None:
-        return float(model.score(spins))
-    entries = weights * spins.n_observed
-    known = entries > 0
-    return float(np.average(model.score_samples(spins)[known], weights=entries[known]))
-
-
 def agreement(
-    model: Model, spins: Spins, label_columns: Mapping[str, NDArray[np.str_]]
+    model: Model,
+    spins: Spins,
+    label_columns: Mapping[str, NDArray[np.str_]],
+    weights: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
     """Compare the states that samples are nearest to with labels that were never fitted."""
     if not isinstance(model, LearnedPatterns) or not label_columns:
         return {}
-    from sklearn.metrics import adjusted_rand_score
-
     nearest = model.assign(spins)
     state = 2 * nearest.label + (nearest.sign > 0)  # a pattern and its negative are two states
-    index = {
-        name: float(adjusted_rand_score(labels, state)) for name, labels in label_columns.items()
-    }
+    index = {}
+    for name, labels in label_columns.items():
+        (rows, row), (columns, column) = (
+            np.unique(x, return_inverse=True) for x in (state, labels)
+        )
+        counts = np.zeros((len(rows), len(columns)))
+        np.add.at(counts, (row, column), 1 if weights is None else weights)
+        index[name] = adjusted_rand(counts)
     if len(index) == 1:
         return {"adjusted_rand_index": index.popitem()[1]}
     return {f"adjusted_rand_index_{name}": value for name, value in index.items()}

@@ -25,6 +25,7 @@ def write_report(
     teacher: Any = None,
     shape: tuple[int, int] | None = None,
     stability: Stability | None = None,
+    sample_weight: Any = None,
     command: str | None = None,
     force: bool = False,
 ) -> None:
@@ -51,6 +52,8 @@ def write_report(
         Show patterns and samples as images of that shape.
     stability : Stability, optional
         Refits to halves of the samples, from :func:`dualtap.stability`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Number of samples that each row of ``spins`` stands for, 1 by default.
     command : str, optional
         The command that writes the page, quoted in it.
     force : bool
@@ -78,9 +81,8 @@ def write_report(
     path = Path(path)
     check_free(path, force=force)
     plotly = _plotly()
-    material = checked(
-        model, spins, names, sample_names, labels, teacher, shape, command, stability
-    )
+    beside = (names, sample_names, labels, teacher, shape, command, stability, sample_weight)
+    material = checked(model, spins, *beside)
     shown = contents(material)
     text = page(shown, charts(shown), plotly)
     with atomic_write(path, force=force) as file:
