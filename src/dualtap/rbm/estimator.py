@@ -331,7 +331,7 @@ class HopfieldRBM(TrainedRBM):
             self._keep(self._run.on_host(), finished=True)
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost
                 self.write(path, force=True)
-        self._warn()
+        self._warn(spins)
         return self
 
     @fit_context()
@@ -370,5 +370,5 @@ class HopfieldRBM(TrainedRBM):
                 if run.stop_reason:
                     break
         self._keep(replace(run, best=None).on_host(), finished=True)
-        self._warn()
+        self._warn(spins)
         return self

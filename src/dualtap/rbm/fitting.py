@@ -225,8 +225,10 @@ class TrainedRBM(LearnedRBM):
         whole = spectrum(blocks_of(X, held=False), np.random.default_rng([run.seed, 6]))
         return replace(run, n_signals=whole.n_signal)
 
-    def _warn(self) -> None:
+    def _warn(self, X: Spins) -> None:
         """Say so when training ended for a reason the user should act on."""
-        text = advice(self._run, early_stopping=self.early_stopping)
+        is_chosen = self._run.best is not None
+        weights = self._data(X, self._run.seed).held_out_weights if is_chosen else np.empty(0)
+        text = advice(self._run, weights, early_stopping=self.early_stopping)
         if text:
             warnings.warn(text, ConvergenceWarning, stacklevel=4)  # past scikit-learn's wrapper

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.priors import Prior
-from dualtap.rbm.run import Best, Run, resized
+from dualtap.rbm.run import NOISE, Best, Run, resized
 from dualtap.rbm.sample_scores import error_of_difference, mean_score
 from dualtap.rbm.samples import Samples, TrainingSet, batches, training_set
 from dualtap.rbm.start import random_weights
@@ -32,8 +32,6 @@ _CUT = 0.25
 _MOST_CUTS = 2
 _GROWTH = 4
 """Hidden units after a growth, in units of those before."""
-_NOISE = 2.0
-"""Standard errors by which a difference of scores is more than noise."""
 _LEAST_GAIN = 1e-3
 """Rise of the score per entry, at least, for which hidden units are added again."""
 _FALL = 0.25
@@ -107,7 +105,8 @@ def judged(run: Run, data: TrainingSet, plan: Plan) -> Run:
 
 def _is_exhausted(run: Run, best: Best, data: TrainingSet, plan: Plan) -> bool:
     """Tell whether the present rate and number of hidden units have given what they can."""
-    since = run.update - max(best.update, run.stage)
+    highest = int(run.curve.update[np.argmax(run.curve.validation)])
+    since = run.update - max(best.update, highest, run.stage)
     if since >= max(_PATIENCE * plan.look_every, _PATIENT_SHARE * run.update):
         return True
     longest = max(_LONGEST_STAGE, _EPOCHS * -(-len(data.rows) // plan.batch_size))
@@ -149,8 +148,10 @@ def better_of(weights: NDArray[np.float64], first: Run, second: Run) -> Run:
     return second if gain > noise else first
 
 
-def advice(run: Run, *, early_stopping: bool) -> str:
+def advice(run: Run, weights: NDArray[np.float64], *, early_stopping: bool) -> str:
     """Return what the user should know of how training ended, or nothing.
+
+    ``weights`` are those of the held-out samples.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def advice(run: Run, *, early_stopping: bool) -> str:
     >>> from dualtap.rbm.start import start_run
     >>> from dualtap.rbm.training import advice
     >>> run = start_run(np.ones((20, 5), dtype=np.int8), 1, 2, 5, (0.1, 0.1), seed=0)
-    >>> advice(run, early_stopping=True)
+    >>> advice(run, np.empty(0), early_stopping=True)
     ''
     """
     said = []
@@ -166,21 +167,68 @@ def advice(run: Run, *, early_stopping: bool) -> str:
     if run.stop_reason == "diverged":
         said.append(
             f"training diverged after update {run.update}, and the state after update {kept} is "
-            f"kept: the learning rate ({run.learning_rate:.3g}) is too large for these data, "
-            'try a tenth of it, or "auto"'
+            f"kept{_scores(run)}: the learning rate ({run.learning_rate:.3g}) is too large for "
+            'these data, try a tenth of it, or "auto"'
         )
     is_cut_short = run.stop_reason in ("max_updates", "max_seconds") and early_stopping
     if is_cut_short and kept >= _STILL_RISES * run.update:
         said.append(
-            f"the pseudo-likelihood still rises after {run.update} updates: raise {run.stop_reason}"
+            f"the pseudo-likelihood still rises after {run.update} updates{_scores(run)}: "
+            f"raise {run.stop_reason}"
         )
     ended = run.stop_reason not in ("", "callback")
     if run.best is not None and ended and run.best.update == 0 and run.update:
         said.append(
-            f"no state of {run.update} updates predicts held-out samples better than independent "
-            "spins do: weights are zero and fields explain the means"
+            f"no state of {run.update} updates predicts held-out samples better, by more than "
+            f"chance, than independent spins do: weights are zero and fields explain the means, "
+            f"with the score {mean_score(run.best.scores, weights):.4f}{_scores(run)}"
         )
     return "; ".join(said)
+
+
+def how_it_ended(run: Run) -> str:
+    """Return why training stopped, with the numbers, or nothing while it goes on.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import numpy as np
+    >>> from dualtap.rbm.start import start_run
+    >>> from dualtap.rbm.training import how_it_ended
+    >>> run = start_run(np.ones((20, 5), dtype=np.int8), 1, 2, 5, (0.1, 0.1), seed=0)
+    >>> how_it_ended(replace(run, stop_reason="max_updates"))
+    'max_updates is reached'
+    """
+    reason = _STOPPED.get(run.stop_reason, "")
+    return reason and f"{reason}{_scores(run)}"
+
+
+_STOPPED = {
+    "flat": "the pseudo-likelihood no longer rises",
+    "validation": "held-out samples score worse, and training samples better",
+    "max_updates": "max_updates is reached",
+    "max_seconds": "max_seconds are over",
+    "diverged": "it diverged",
+    "callback": "a callback asked for it",
+}
+
+
+def _scores(run: Run) -> str:
+    """Return scores per entry in words, of the highest look and of the last one."""
+    curve = run.curve
+    if not len(curve.update):
+        return ""
+    seen = {"training samples": curve.pseudo_likelihood}
+    if run.best is not None:
+        seen = {"held-out samples": curve.validation} | seen
+    at = int(np.argmax(next(iter(seen.values()))))
+    looks = [at] if at == len(curve.update) - 1 else [at, -1]
+    scores = (
+        f"{whose} " + " and ".join(f"{of[k]:.4f}" for k in looks) for whose, of in seen.items()
+    )
+    return (
+        f" ({'; '.join(scores)} after update {' and '.join(str(curve.update[k]) for k in looks)})"
+    )
 
 
 _STILL_RISES = 0.9
@@ -192,7 +240,7 @@ def _overfits(run: Run, best: Best) -> bool:
     curve = run.curve
     then = min(int(np.searchsorted(curve.update, best.update)), len(curve.update) - 1)
     fall = curve.validation[then:].max() - curve.validation[-1]
-    is_more_than_noise = fall > max(_NOISE * curve.validation_error[-1], _LEAST_GAIN)
+    is_more_than_noise = fall > max(NOISE * curve.validation_error[-1], _LEAST_GAIN)
     return bool(is_more_than_noise and curve.pseudo_likelihood[-1] > curve.pseudo_likelihood[then])
 
 
