@@ -16,6 +16,7 @@ from dualtap.rbm.patterns import patterns_from_weights
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
 from dualtap.rbm.start import modes_of_data, start_run
+from dualtap.rbm.training import has_fallen
 
 QUICK = {"n_chains": 30, "batch_size": 30, "look_every": 5, "random_state": 0}
 
@@ -153,6 +154,21 @@ def test_slow_divergence_is_divergence(monkeypatch):
     assert model.stop_reason_ == "diverged"
     assert model.n_updates_ < 400
     assert model.best_update_ < model.n_updates_
+
+
+def test_going_back_to_the_best_state_is_no_divergence():
+    """The look at a cut was at the state before it, whose training samples scored better."""
+    run = start_run(clustered(), 2, 5, 5, (0.1, 0.0), seed=0)
+    curve = run.curve
+    for update, score in ((0, -0.69), (50, -0.60), (100, -0.65)):
+        curve = curve.after_look(update, run.model(PRIORS["gaussian"]), clustered(), rng(), None)
+        curve = replace(curve, pseudo_likelihood=np.append(curve.pseudo_likelihood[:-1], score))
+    assert has_fallen(replace(run, curve=curve, update=100))
+    assert not has_fallen(replace(run, curve=curve, update=100, stage=50))
+
+
+def rng():
+    return np.random.default_rng(0)
 
 
 def clustered_patterns():

@@ -21,8 +21,9 @@ from dualtap.rbm.priors import Prior
 from dualtap.rbm.sample_scores import error_of_difference, mean_score, scores_at_a_look
 from dualtap.rbm.samples import TrainingSet, mean_fields
 
-NOISE = 2.0
-"""Standard errors by which a difference of scores is more than chance."""
+_MORE_THAN_CHANCE = 3.0
+"""Standard errors by which independent spins have to be exceeded: the best of many looks is, by
+two or so, without any reason. Set by ``python -m benchmarks rbm-robust``."""
 
 
 class Best(NamedTuple):
@@ -128,14 +129,10 @@ class Run:
             weights = data.held_out_weights
             scores = scores_at_a_look(data.held_out, model)
             best = best or independent_spins(now.state, data, prior)
-            score, error = (
-                mean_score(scores, weights),
-                error_of_difference(scores, best.scores, weights),
-            )
-            seen = score, error
+            seen = mean_score(scores, weights), error_of_difference(scores, best.scores, weights)
             # Few samples favour some state by chance: independent spins give way to more than that.
-            least = NOISE * error if best.update == 0 else 0.0
-            if score - mean_score(best.scores, weights) > least:
+            least = _MORE_THAN_CHANCE * seen[1] if best.update == 0 else 0.0
+            if seen[0] - mean_score(best.scores, weights) > least:
                 best = Best(now.state, self.update, scores)
         curve = self.curve.after_look(self.update, model, X, rng, teacher, seen)
         return replace(self, curve=curve, best=best)

@@ -10,8 +10,8 @@ from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import GaussianPrior
 
 HELD_OUT_ENTRIES = 2**11
-"""Entries scored at a look if hidden units are not Gaussian: looks then take a small share of the
-time. ``python -m benchmarks rbm`` measures that for Gaussian units only."""
+"""Entries scored at a look if hidden units are not Gaussian, so that looks take a small share of
+the time. Set by ``python -m benchmarks rbm-looks``."""
 
 
 def sample_scores(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
@@ -95,5 +95,6 @@ def error_of_difference(
     """
     difference = scores[:, 0] - others[:, 0]
     mean = weights @ difference / max(weights.sum(), 1e-300)
-    spread = np.square(weights * (difference - mean)).sum()
+    n = np.count_nonzero(weights)
+    spread = np.square(weights * (difference - mean)).sum() * n / max(n - 1, 1)
     return float(np.sqrt(spread) / max(weights @ scores[:, 1], 1))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.priors import Prior
-from dualtap.rbm.run import NOISE, Best, Run, resized
+from dualtap.rbm.run import Best, Run, resized
 from dualtap.rbm.sample_scores import error_of_difference, mean_score
 from dualtap.rbm.samples import Samples, TrainingSet, batches, training_set
 from dualtap.rbm.start import random_weights
@@ -32,6 +32,8 @@ _CUT = 0.25
 _MOST_CUTS = 2
 _GROWTH = 4
 """Hidden units after a growth, in units of those before."""
+_NOISE = 2.0
+"""Standard errors by which a difference of scores is more than noise."""
 _LEAST_GAIN = 1e-3
 """Rise of the score per entry, at least, for which hidden units are added again."""
 _FALL = 0.25
@@ -132,7 +134,9 @@ def has_fallen(run: Run) -> bool:
     >>> has_fallen(run)
     False
     """
-    seen = run.curve.pseudo_likelihood[run.curve.update >= run.stage]
+    # The look at a change was at the state before it.
+    since = run.curve.update > run.stage if run.stage else run.curve.update >= 0
+    seen = run.curve.pseudo_likelihood[since]
     if len(seen) < 2:
         return False
     best, first = float(seen.max()), float(run.curve.pseudo_likelihood.min())
@@ -240,7 +244,7 @@ def _overfits(run: Run, best: Best) -> bool:
     curve = run.curve
     then = min(int(np.searchsorted(curve.update, best.update)), len(curve.update) - 1)
     fall = curve.validation[then:].max() - curve.validation[-1]
-    is_more_than_noise = fall > max(NOISE * curve.validation_error[-1], _LEAST_GAIN)
+    is_more_than_noise = fall > max(_NOISE * curve.validation_error[-1], _LEAST_GAIN)
     return bool(is_more_than_noise and curve.pseudo_likelihood[-1] > curve.pseudo_likelihood[then])
 
 
