@@ -12,7 +12,7 @@ import dualtap as dt
 from dualtap.rbm import run as run_module
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood
-from dualtap.rbm.patterns import patterns_from_weights
+from dualtap.rbm.patterns import patterns_from_weights, patterns_without_gap
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
 from dualtap.rbm.start import modes_of_data, start_run
@@ -309,8 +309,7 @@ def test_the_paper_has_its_own_run():
 
 
 def test_without_a_gap_patterns_are_as_many_as_signals_of_the_data(tmp_path, monkeypatch):
-    for module in ("fitting", "learned", "patterns"):
-        monkeypatch.setattr(f"dualtap.rbm.{module}.is_divided", lambda values, floor: False)
+    monkeypatch.setattr("dualtap.rbm.fitting.is_divided", lambda values, floor: False)
     teacher = dt.HopfieldModel.random(300, 6, beta=0.8, random_state=0)
     X = teacher.sample(1500, random_state=1)
     options = {"max_updates": 60, "look_every": 20, "early_stopping": False, "random_state": 0}
@@ -319,16 +318,29 @@ def test_without_a_gap_patterns_are_as_many_as_signals_of_the_data(tmp_path, mon
     assert "6 patterns" in model.summary()
     assert "as many directions of the data are above the noise edge" in model.summary()
     model.write(tmp_path / "model.npz")
-    assert dt.load(tmp_path / "model.npz").n_patterns_ == 6
+    loaded = dt.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.patterns_, model.patterns_)
+    assert dt.metrics.n_recovered(model.patterns_, teacher.patterns, threshold=0.9) == 6
+    assert model.partial_fit(X)._run.patterns is None  # they were those of other weights
     paper = dt.HopfieldRBM.paper(20, **options).fit(X)
-    assert paper._run.n_signals is None  # read by its weights alone
+    assert paper._run.patterns is None  # read by its weights alone
 
 
 def test_a_gap_between_singular_values_is_what_counts():
     zeta = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0).patterns
     rng = np.random.default_rng(0)
     W = np.vstack([0.1 * zeta, rng.normal(scale=0.004, size=(4, 200))])
-    assert len(patterns_from_weights(W, 0.1, rng, n_signals=5).patterns) == 3
-    W = np.vstack([0.1 * zeta, rng.normal(scale=0.06, size=(4, 200))])
-    found = [len(patterns_from_weights(W, 0.1, rng, n).patterns) for n in (3, 40)]
-    assert found == [3, 7]
+    found = patterns_from_weights(W, 0.1, rng)
+    assert len(found.patterns) == 3
+    known = patterns_from_weights(W, 0.1, rng, zeta[:2])
+    np.testing.assert_array_equal(known.patterns, zeta[:2])
+    assert known.beta == pytest.approx(np.mean(np.square(found.singular_values[:2])))
+
+
+def test_without_a_gap_there_are_no_more_patterns_than_units():
+    teacher = dt.HopfieldModel.random(200, 4, beta=0.8, random_state=0)
+    X = dt.as_spins(teacher.sample(1000, random_state=1))
+    W = 0.05 * teacher.patterns[:2]
+    assert len(patterns_without_gap(W, X, rng())) == 2
+    fair = rng().choice(np.array([-1, 1], np.int8), size=(1000, 200))
+    assert len(patterns_without_gap(W, dt.as_spins(fair), rng())) == 0

@@ -326,7 +326,7 @@ class HopfieldRBM(TrainedRBM):
         try:
             self._follow(spins, run, teacher, list(callbacks), path)
             self._keep(self._run.on_host(), finished=True)
-            self._keep(self._with_signals(self._run, spins), finished=True)
+            self._keep(self._with_patterns(self._run, spins), finished=True)
         finally:
             self._keep(self._run.on_host(), finished=True)
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost

@@ -22,7 +22,7 @@ from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
-from dualtap.rbm.patterns import Patterns, is_divided, patterns_from_weights
+from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.pcd import Training
 from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
@@ -197,8 +197,7 @@ class LearnedRBM(
             found = "1 pattern" if n == 1 else f"{n} patterns"
             beta = f", β = {self.beta_:.3g}" if isinstance(self._prior(), GaussianPrior) else ""
             first = f"{found}{beta}: as many of {n_hidden} singular values are above a gap"
-            divided = is_divided(self.singular_values_, FIRST_SINGULAR_VALUE)
-            if self._run.n_signals is not None and not divided:
+            if self._run.patterns is not None:
                 first = f"{found}{beta}: as many directions of the data are above the noise edge"
         else:
             first = f"no pattern: there is no gap between the {n_hidden} singular values"
@@ -356,7 +355,7 @@ class LearnedRBM(
         if self._found is None:
             rng = np.random.default_rng([self._run.seed, 1])
             self._found = patterns_from_weights(
-                self.components_, FIRST_SINGULAR_VALUE, rng, self._run.n_signals
+                self.components_, FIRST_SINGULAR_VALUE, rng, self._run.patterns
             )
         return self._found
 

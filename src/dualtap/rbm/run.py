@@ -66,8 +66,8 @@ class Run:
         The best score before the last growth; None before the first.
     prior : str
         Name of the prior that was chosen, "" if it was given.
-    n_signals : int, optional
-        Directions of the data above the noise edge, counted where the weights show no gap.
+    patterns : array of shape (n_patterns, n_spins), int8, optional
+        ±1, found with the samples at the end, where the weights show no gap.
     """
 
     state: Training
@@ -83,7 +83,7 @@ class Run:
     cuts: int = 0
     grown_from: float | None = None
     prior: str = ""
-    n_signals: int | None = None
+    patterns: NDArray[np.int8] | None = None
 
     def moved(self, x: Array) -> Run:
         """Return the same run where ``x`` is; goes on up to rounding, which chains amplify."""
