@@ -337,6 +337,16 @@ def test_a_gap_between_singular_values_is_what_counts():
     assert known.beta == pytest.approx(np.mean(np.square(found.singular_values[:2])))
 
 
+def test_many_patterns_of_few_spins_are_right_without_a_gap():
+    """Answers of several rotations differ here, and the last one has one pattern of twenty."""
+    teacher = dt.HopfieldModel.random(300, 20, beta=0.8, random_state=0)
+    X = teacher.sample(2000, random_state=1)
+    W = np.linalg.svd(X, full_matrices=False)[2][:20]
+    for seed in range(3):
+        found = patterns_without_gap(W, dt.as_spins(X), np.random.default_rng(seed))
+        assert dt.metrics.n_recovered(found, teacher.patterns, threshold=0.9) == 20
+
+
 def test_without_a_gap_there_are_no_more_patterns_than_units():
     teacher = dt.HopfieldModel.random(200, 4, beta=0.8, random_state=0)
     X = dt.as_spins(teacher.sample(1000, random_state=1))

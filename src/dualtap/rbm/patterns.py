@@ -12,7 +12,7 @@ from dualtap.rbm.priors import FloatArray
 from dualtap.recovery.proposers.rotation import rotated
 from dualtap.spins import Spins
 from dualtap.spins.cluster import blocks_of
-from dualtap.subspace.rotate import binary, rotate_to_patterns
+from dualtap.subspace.rotate import binary, depth, rotate_to_patterns
 from dualtap.subspace.spectrum import spectrum
 
 _LEAST_GAP = 2.0
@@ -122,7 +122,7 @@ def patterns_without_gap(
     In the paramagnet noise grows in the weights along with patterns. Fields on spins are weak
     there: the noise edge of the samples themselves can be trusted, and tells how many of the
     singular vectors of W to take. Their span is rotated to patterns and refined with the samples
-    as the recovery of patterns does it.
+    as the recovery of patterns does it; of several answers, that which lies deepest in the span.
 
     Parameters
     ----------
@@ -152,5 +152,6 @@ def patterns_without_gap(
     if n == 0:
         return np.empty((0, X.n_spins), dtype=np.int8)
     vectors = leading_vectors(weights, n).astype(np.float32)
-    *_, refined = rotated(blocks, np.ones(X.n_spins, np.float32), vectors, rng)
-    return binary(refined).astype(np.int8)
+    refined = rotated(blocks, np.ones(X.n_spins, np.float32), vectors, rng)
+    deepest = max(map(binary, refined), key=lambda Z: depth(Z, vectors).sum())
+    return deepest.astype(np.int8)
