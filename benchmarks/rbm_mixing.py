@@ -29,7 +29,7 @@ from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.tempering import run_tempered, tuned_chains
 
 N, P, BETA = 1000, 10, 2.0
-LADDERS, SWEEPS, KEEP_EVERY = 20, 16_000, 20
+LADDERS, SWEEPS, KEEP_EVERY = 20, 8000, 20
 DRAWS = 20_000
 WIDER = 1.15
 """Variances of the proposals of importance sampling, in units of those at the peak."""
@@ -172,7 +172,7 @@ def log_z() -> list[dict[str, Any]]:
     states = np.vstack([teacher.patterns, -teacher.patterns])
     exact = exact_shares(model_of(teacher), states, np.random.default_rng(0))
     reference = LogPartition(exact.log_z, exact.error, "integral over hidden units")
-    return rows + _by_both(f"N={N} P={P} β={BETA:g}", model_of(teacher), reference, n_sweeps=8000)
+    return rows + _by_both(f"N={N} P={P} β={BETA:g}", model_of(teacher), reference, n_sweeps=4000)
 
 
 def coverage() -> list[dict[str, Any]]:
@@ -264,8 +264,8 @@ def digits(path: Path) -> list[dict[str, Any]]:
         rbm.model(),
         None,
         rbm._base(),
-        n_sweeps=6000,
-        n_temperatures=10_000,
+        n_sweeps=4000,
+        n_temperatures=6000,
         n_ladders=10,
     )
     for row in rows:

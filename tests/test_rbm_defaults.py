@@ -14,6 +14,7 @@ from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood
 from dualtap.rbm.patterns import patterns_from_weights, patterns_without_gap
 from dualtap.rbm.priors import PRIORS
+from dualtap.rbm.sample_scores import error_of_difference
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
 from dualtap.rbm.start import modes_of_data, start_run
 from dualtap.rbm.training import has_fallen
@@ -354,3 +355,11 @@ def test_without_a_gap_there_are_no_more_patterns_than_units():
     assert len(patterns_without_gap(W, X, rng())) == 2
     fair = rng().choice(np.array([-1, 1], np.int8), size=(1000, 200))
     assert len(patterns_without_gap(W, dt.as_spins(fair), rng())) == 0
+
+
+def test_scores_of_some_entries_are_compared_with_scores_of_all():
+    """Priors other than Gaussian score a part of the entries at a look."""
+    per_entry = rng().normal(-0.3, 0.01, size=50)
+    all_64 = np.column_stack([64 * per_entry, np.full(50, 64)])
+    some_8 = np.column_stack([8 * (per_entry + 0.02), np.full(50, 8)])
+    assert error_of_difference(some_8, all_64, np.ones(50)) < 1e-9

@@ -57,14 +57,14 @@ class HopfieldRBM(TrainedRBM):
     hidden : "auto", str or Prior
         The law of a hidden unit: "gaussian" is N(0, 1), "binary" ±1, "zero_one" 0/1, "uniform" on
         an interval, "relu" the positive half of a normal law, "laplace" and "spike_slab" sparse;
-        or any object with the methods of :class:`dualtap.rbm.Prior`. "auto" makes 600 updates with
+        or any object with the methods of :class:`dualtap.rbm.Prior`. "auto" makes 1200 updates with
         "gaussian" and with "binary" and goes on with the latter if held-out samples score better.
     beta : float, optional
         Inverse temperature in :meth:`couplings`. By default the mean square of the singular
         values that belong to patterns, which is β when the weights are :math:`\sqrt{\beta/N}\,\xi`.
     fields : "auto" or bool
         Learn visible fields b, from those that explain the means of the spins on. "auto" tries both
-        for 600 updates if means differ from zero by more than chance, and goes on with what
+        for 1200 updates if means differ from zero by more than chance, and goes on with what
         predicts held-out samples better.
     learning_rate : "auto", "paper" or float
         η in :math:`\Delta W = \eta\,(\langle\lambda s\rangle_{data} -

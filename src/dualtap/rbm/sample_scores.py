@@ -85,6 +85,8 @@ def error_of_difference(
 ) -> float:
     """Return the standard error of the difference of two mean scores of the same samples.
 
+    They may be of different numbers of entries, as those of different priors are.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,7 +95,8 @@ def error_of_difference(
     >>> error_of_difference(scores, scores - [1.0, 0.0], np.ones(2))
     0.0
     """
-    difference = scores[:, 0] - others[:, 0]
+    n_entries = scores[:, 1] / np.maximum(others[:, 1], 1)
+    difference = scores[:, 0] - n_entries * others[:, 0]
     mean = weights @ difference / max(weights.sum(), 1e-300)
     n = np.count_nonzero(weights)
     spread = np.square(weights * (difference - mean)).sum() * n / max(n - 1, 1)
