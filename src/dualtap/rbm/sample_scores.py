@@ -9,7 +9,7 @@ from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import GaussianPrior
 
-HELD_OUT_ENTRIES = 2**11
+HELD_OUT_ENTRIES = 1280
 """Entries scored at a look if hidden units are not Gaussian, so that looks take a small share of
 the time. Set by ``python -m benchmarks rbm-looks``."""
 
