@@ -126,7 +126,7 @@ class HopfieldRBM(TrainedRBM):
     n_patterns_ : int
         One for each singular value above the widest gap, if as many are found. Without a gap, one
         for each direction of the data above the noise edge if units are Gaussian, there are no
-        fields and samples were held out; else 0.
+        fields and samples were held out; else 0. These are refined with the samples.
     patterns_ : array of shape (n_patterns, n_spins), int8
         ±1 vectors that span the same space as the singular vectors above the gap. The weights
         know the patterns up to a rotation only; independence over sites undoes it.
