@@ -559,7 +559,7 @@ def test_looks_score_some_entries_and_the_same_each_time():
     assert (some[1:, 1] == 10).all()
     w = np.ones(200)
     assert mean_score(some, w) == pytest.approx(mean_score(whole, w), abs=0.03)
-    few = scores_at_a_look(S[1:20], model)
+    few = scores_at_a_look(S[1:20], model, 2048)
     np.testing.assert_allclose(few, sample_scores(S[1:20], model), rtol=1e-5)
 
 
