@@ -44,6 +44,7 @@ second half: in the first ladders forget the state they all start in."""
 LOG_Z = """log Z by annealing and by tempering
 
 z is the difference from the reference in units of the errors of both."""
+PARTS = ("shares", "errors", "log-z")
 SEEDS = 20
 COVERAGE = f"""Errors of log Z: {SEEDS} estimates of each kind, and the exact value
 
@@ -280,14 +281,12 @@ def run(arguments: list[str]) -> None:
     """Measure and write the tables."""
     parser = argparse.ArgumentParser("python -m benchmarks rbm-mixing", description=__doc__)
     parser.add_argument("--mnist", type=Path, metavar="FILE", help="add MNIST; keep its RBM here")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="tables to make")
     options = parser.parse_args(arguments)
     with threads(1):
-        visits = mixing()
-        print(markdown(visits))
-        covered = coverage()
-        partitions = log_z()
-        if options.mnist:
-            partitions += digits(options.mnist)
-    write("rbm-mixing", MIXING, visits)
-    write("rbm-log-z-errors", COVERAGE, covered)
-    write("rbm-log-z", LOG_Z, partitions)
+        if "shares" in options.parts:
+            write("rbm-mixing", MIXING, mixing())
+        if "errors" in options.parts:
+            write("rbm-log-z-errors", COVERAGE, coverage())
+        if "log-z" in options.parts:
+            write("rbm-log-z", LOG_Z, log_z() + (digits(options.mnist) if options.mnist else []))
