@@ -212,7 +212,7 @@ def _covered(model: RBM, method: str, size: dict[str, int], exact: float) -> dic
     return {
         "mean of z": float(z.mean()),
         "root mean square": float(np.sqrt(np.mean(z**2))),
-        "|z| < 2": f"{np.count_nonzero(np.abs(z) < 2)} of {SEEDS}",
+        "within 2 errors": f"{np.count_nonzero(np.abs(z) < 2)} of {SEEDS}",
         "median error": float(np.median([one.error for one in found])),
         "warned": len(said),
         "CPU s per estimate": (time.process_time() - began) / SEEDS,
