@@ -2,8 +2,9 @@
 
 Names: speed, claims, rbm, recovery, general, nulls, fits, intervals, memory, peers, scaling,
 cluster; all of these when none is given. Only by name: ``real``, ``structure`` and ``rbm-real``,
-which need ``--data DIR``, ``rbm-robust``, ``rbm-mixing``, ``sensitivity``, ``archive``, which runs
-archived trials of the paper again, and ``scaling-paper``, which takes half an hour.
+which need ``--data DIR``, ``rbm-looks`` (a part of ``rbm``), ``rbm-robust``, ``rbm-mixing``,
+``sensitivity``, ``archive``, which runs archived trials of the paper again, and ``scaling-paper``,
+which takes half an hour.
 ``python -m benchmarks recovery --help`` lists the options of one.
 """
 
@@ -52,12 +53,18 @@ def _claims() -> None:
 def _rbm() -> None:
     rows = _each_thread_count((rbm.speed, 11), (rbm.watching, 11))
     _publish("rbm-speed", "Training of the RBM against peers", as_rows(rows))
+    _rbm_looks()
     growth = rbm.growth()
     rbm.plot_growth(growth)
     rbm.plot_learning()
     _publish("rbm-growth", "Time of an update against the size", growth)
     _publish("rbm-rates", "The default learning rate, and one far too large", rbm.rates())
     _publish("rbm-learning", "N=1000 P=10 β=2 N_h=15, five seeds", rbm.paper_case())
+
+
+def _rbm_looks() -> None:
+    title = "Share of the CPU time of training in looks, default parameters, 300 updates"
+    _publish("rbm-looks", title, rbm.looks())
 
 
 def _recovery(arguments: list[str]) -> None:
@@ -127,6 +134,7 @@ PLAIN: dict[str, Callable[[], None]] = {
     "speed": _speed,
     "claims": _claims,
     "rbm": _rbm,
+    "rbm-looks": _rbm_looks,
     "memory": _memory,
     "peers": _peers,
     "scaling": _scaling,
@@ -148,7 +156,7 @@ WITH_OPTIONS: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.run,
 }
 NOT_BY_DEFAULT = (
-    *("scaling-paper", "rbm-robust", "rbm-real", "rbm-mixing"),
+    *("scaling-paper", "rbm-looks", "rbm-robust", "rbm-real", "rbm-mixing"),
     *("real", "structure", "sensitivity", "archive"),
 )
 

@@ -9,15 +9,18 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.harness import Contender, Row, compare, threads
+from benchmarks.harness import Contender, Row, compare, markdown, threads
 from benchmarks.peers import Peer, python_of
 from benchmarks.references import NumpyPCD
 from dualtap import DualTAP, HopfieldModel, HopfieldRBM
 from dualtap._threads import one_blas_thread
+from dualtap.datasets import load_mnist
 from dualtap.metrics import coupling_error, match
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import data_modes, is_flat, mode_errors, pseudo_likelihood
@@ -150,6 +153,46 @@ def watching(n_threads: int, runs: int) -> list[Row]:
         n_threads,
         runs,
     )
+
+
+def looks(n_updates: int = 300) -> list[dict[str, Any]]:
+    """Return which share of the time of training default looks take, held-out samples included."""
+    clustered = {
+        "N=60 M=400": HopfieldModel.random(60, 3, 2.0, random_state=0).sample(400, random_state=1),
+        "N=1000 M=1000": _data()[1],
+        "MNIST, N=784 M=5000": load_mnist().X,
+    }
+    rows = []
+    for name, X in clustered.items():
+        for hidden in ("gaussian", "binary", "relu", "spike_slab"):
+            for n_hidden in (16, 256):
+                share, seconds = _share_of_looks(X, hidden, n_hidden, n_updates)
+                row: dict[str, Any] = {"data": name, "hidden units": f"{n_hidden} {hidden}"}
+                rows.append(row | {"share of looks": share, "CPU s": seconds})
+                print(markdown(rows[-1:]).splitlines()[-1], flush=True)
+    return rows
+
+
+def _share_of_looks(
+    X: NDArray[np.int8], hidden: str, n_hidden: int, n_updates: int
+) -> tuple[float, float]:
+    real, spent = Run.after_look, 0.0
+
+    def timed(*arguments: Any) -> Run:
+        nonlocal spent
+        start = time.process_time()
+        run = real(*arguments)
+        spent += time.process_time() - start
+        return run
+
+    options: dict[str, Any] = {"hidden": hidden, "fields": True, "early_stopping": False}
+    with threads(1), warnings.catch_warnings(), mock.patch.object(Run, "after_look", timed):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        HopfieldRBM(n_hidden, max_updates=2, random_state=0, **options).fit(X)  # compiles
+        spent, start = 0.0, time.process_time()
+        HopfieldRBM(n_hidden, max_updates=n_updates, random_state=0, **options).fit(X)
+    seconds = time.process_time() - start
+    return spent / seconds, seconds
 
 
 def growth(runs: int = 7) -> list[dict[str, Any]]:

@@ -135,7 +135,7 @@ def robust(arguments: list[str]) -> None:
         row |= {"independent": floor, "score": score, "above": score - floor}
         row |= {"stopped": model.stop_reason_, "warned": bool(said)}
         row["CPU s"] = time.process_time() - start
-        row["fails"] = score < floor - ALLOWED or (diverged and not said)
+        row["fails"] = bool(score < floor - ALLOWED or (diverged and not said))
         rows.append(row)
         print(markdown([row]).splitlines()[-1], flush=True)
     failures = sum(row["fails"] for row in rows)

@@ -29,7 +29,7 @@ from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.tempering import run_tempered, tuned_chains
 
 N, P, BETA = 1000, 10, 2.0
-LADDERS, SWEEPS, KEEP_EVERY = 20, 4000, 20
+LADDERS, SWEEPS, KEEP_EVERY = 20, 8000, 20
 DRAWS = 20_000
 WIDER = 1.15
 """Variances of the proposals of importance sampling, in units of those at the peak."""
@@ -39,10 +39,17 @@ Balanced patterns have every combination of signs once: by symmetry the 20 state
 Those of random patterns differ, and are exact up to 0.1 %. Arrivals are states that came to the
 model from independent spins. χ² per state is the mean square of the differences between shares and
 exact shares in units of their errors: that of the mean over {LADDERS} independent ladders, and that
-of as many independent draws as there were arrivals."""
+of as many independent draws as there were arrivals in half of the steps. Shares are those of the
+second half: in the first ladders forget the state they all start in."""
 LOG_Z = """log Z by annealing and by tempering
 
 z is the difference from the reference in units of the errors of both."""
+PARTS = ("shares", "errors", "log-z")
+SEEDS = 20
+COVERAGE = f"""Errors of log Z: {SEEDS} estimates of each kind, and the exact value
+
+z is the difference from the exact value in units of the error; it should have the root mean square
+1, and be within 2 in 95 % of the cases."""
 
 
 class Shares(NamedTuple):
@@ -131,10 +138,10 @@ def _visits(
             chains = advance(model, chains, KEEP_EVERY)
             numbers.append(nearest(chains.spins, states))
         visited = np.array(numbers)
-    later = visited[len(visited) // 4 :]
+    later = visited[len(visited) // 2 :]
     each = np.array([(later == k).mean(axis=0) for k in range(len(states))])
     shares, spread = each.mean(axis=1), each.var(axis=1, ddof=1) / LADDERS
-    variance = spread + exact * (1 - exact) / max(arrivals, LADDERS)
+    variance = spread + exact * (1 - exact) / max(arrivals / 2, LADDERS)
     return {
         "chains": "parallel tempering" if tempered else "plain",
         "rungs": n_rungs,
@@ -166,7 +173,50 @@ def log_z() -> list[dict[str, Any]]:
     states = np.vstack([teacher.patterns, -teacher.patterns])
     exact = exact_shares(model_of(teacher), states, np.random.default_rng(0))
     reference = LogPartition(exact.log_z, exact.error, "integral over hidden units")
-    return rows + _by_both(f"N={N} P={P} β={BETA:g}", model_of(teacher), reference, n_sweeps=SWEEPS)
+    return rows + _by_both(f"N={N} P={P} β={BETA:g}", model_of(teacher), reference, n_sweeps=4000)
+
+
+def coverage() -> list[dict[str, Any]]:
+    """Return how often the errors of both methods cover the exact log Z, and how large they are."""
+    teacher = HopfieldModel.random(300, 5, BETA, random_state=0)
+    states = np.vstack([teacher.patterns, -teacher.patterns])
+    clustered = model_of(teacher)
+    exact_z = exact_shares(clustered, states, np.random.default_rng(0)).log_z
+    known, rng = {"N=300 P=5 β=2": (clustered, exact_z)}, np.random.default_rng(7)
+    W, b = rng.normal(scale=0.4, size=(6, 18)), rng.normal(scale=0.4, size=18)
+    for prior in ("gaussian", "binary", "spike_slab"):
+        model = RBM(W, b, PRIORS[prior])
+        known[f"N=18 N_h=6, {prior}"] = model, log_partition(model).value
+    rows = []
+    for name, (model, exact) in known.items():
+        for method, size, values in (
+            ("annealing", "n_temperatures", (300, 1000)),
+            ("tempering", "n_sweeps", (100, 1000)),
+        ):
+            for value in values:
+                rows.append({"model": name, "method": method, "size": f"{size}={value}"})
+                rows[-1] |= _covered(model, method, {size: value}, exact)
+                print(markdown(rows[-1:]).splitlines()[-1], flush=True)
+    return rows
+
+
+def _covered(model: RBM, method: str, size: dict[str, int], exact: float) -> dict[str, Any]:
+    began = time.process_time()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ConvergenceWarning)
+        found = [
+            log_partition(model, method=method, random_state=seed, **size)  # type: ignore[arg-type]
+            for seed in range(SEEDS)
+        ]
+    z = np.array([(one.value - exact) / one.error for one in found])
+    return {
+        "mean of z": float(z.mean()),
+        "root mean square": float(np.sqrt(np.mean(z**2))),
+        "within 2 errors": f"{np.count_nonzero(np.abs(z) < 2)} of {SEEDS}",
+        "median error": float(np.median([one.error for one in found])),
+        "warned": len(said),
+        "CPU s per estimate": (time.process_time() - began) / SEEDS,
+    }
 
 
 def _by_both(
@@ -215,8 +265,8 @@ def digits(path: Path) -> list[dict[str, Any]]:
         rbm.model(),
         None,
         rbm._base(),
-        n_sweeps=400,
-        n_temperatures=5000,
+        n_sweeps=4000,
+        n_temperatures=6000,
         n_ladders=10,
     )
     for row in rows:
@@ -231,12 +281,12 @@ def run(arguments: list[str]) -> None:
     """Measure and write the tables."""
     parser = argparse.ArgumentParser("python -m benchmarks rbm-mixing", description=__doc__)
     parser.add_argument("--mnist", type=Path, metavar="FILE", help="add MNIST; keep its RBM here")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="tables to make")
     options = parser.parse_args(arguments)
     with threads(1):
-        visits = mixing()
-        print(markdown(visits))
-        partitions = log_z()
-        if options.mnist:
-            partitions += digits(options.mnist)
-    write("rbm-mixing", MIXING, visits)
-    write("rbm-log-z", LOG_Z, partitions)
+        if "shares" in options.parts:
+            write("rbm-mixing", MIXING, mixing())
+        if "errors" in options.parts:
+            write("rbm-log-z-errors", COVERAGE, coverage())
+        if "log-z" in options.parts:
+            write("rbm-log-z", LOG_Z, log_z() + (digits(options.mnist) if options.mnist else []))

@@ -1,6 +1,7 @@
 """Training that keeps its best and says what happened: held-out samples, stages, starts."""
 
 import warnings
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -11,10 +12,12 @@ import dualtap as dt
 from dualtap.rbm import run as run_module
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood
-from dualtap.rbm.patterns import patterns_from_weights
+from dualtap.rbm.patterns import patterns_from_weights, patterns_without_gap
 from dualtap.rbm.priors import PRIORS
+from dualtap.rbm.sample_scores import error_of_difference
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
-from dualtap.rbm.start import modes_of_data
+from dualtap.rbm.start import modes_of_data, start_run
+from dualtap.rbm.training import has_fallen
 
 QUICK = {"n_chains": 30, "batch_size": 30, "look_every": 5, "random_state": 0}
 
@@ -100,9 +103,21 @@ def test_given_samples_are_chosen_by():
 def test_noise_ends_at_independent_spins_and_says_so(fields, hidden):
     X, held_out = biased(), biased(300, seed=1)
     model = dt.HopfieldRBM(8, hidden=hidden, fields=fields, learning_rate=0.5, **QUICK)
-    with pytest.warns(ConvergenceWarning, match=r"independent spins do: weights are zero|diverged"):
+    said = r"independent spins do: weights are zero .*score -0\.\d+ \(held-out samples -|diverged"
+    with pytest.warns(ConvergenceWarning, match=said):
         model.fit(X)
     assert model.score(held_out) > independent_score(X, held_out) - 0.01
+
+
+@pytest.mark.parametrize(("gains", "kept"), [([0.3, 0.3, -0.5], 0), ([0.3, 0.3, 0.2], 5)])
+def test_independent_spins_give_way_to_more_than_chance(monkeypatch, gains, kept):
+    data = training_set(biased(15), 0.2, seed=0)
+    run = replace(start_run(data, 2, 5, 5, (0.1, 0.0), seed=0), update=5)
+    floor = np.column_stack([np.full(3, -9.0), np.full(3, 30)])
+    scores = iter([floor + np.column_stack([gains, np.zeros(3)]), floor])
+    monkeypatch.setattr(run_module, "scores_at_a_look", lambda *_: next(scores))
+    after = run.after_look(PRIORS["gaussian"], data.watched(0), None, data)
+    assert after.best.update == kept
 
 
 def test_few_samples_and_many_units_do_not_overfit():
@@ -142,6 +157,21 @@ def test_slow_divergence_is_divergence(monkeypatch):
     assert model.best_update_ < model.n_updates_
 
 
+def test_going_back_to_the_best_state_is_no_divergence():
+    """The look at a cut was at the state before it, whose training samples scored better."""
+    run = start_run(clustered(), 2, 5, 5, (0.1, 0.0), seed=0)
+    curve = run.curve
+    for update, score in ((0, -0.69), (50, -0.60), (100, -0.65)):
+        curve = curve.after_look(update, run.model(PRIORS["gaussian"]), clustered(), rng(), None)
+        curve = replace(curve, pseudo_likelihood=np.append(curve.pseudo_likelihood[:-1], score))
+    assert has_fallen(replace(run, curve=curve, update=100))
+    assert not has_fallen(replace(run, curve=curve, update=100, stage=50))
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
 def clustered_patterns():
     return dt.HopfieldModel.random(40, 2, beta=2.0, random_state=0).patterns
 
@@ -149,7 +179,7 @@ def clustered_patterns():
 def test_too_few_updates_and_seconds_are_said():
     X = clustered()
     options = {"hidden": "gaussian", **QUICK}
-    with pytest.warns(ConvergenceWarning, match="still rises after 20 updates: raise max_updates"):
+    with pytest.warns(ConvergenceWarning, match=r"rises after 20 .*held-out.*raise max_updates"):
         dt.HopfieldRBM(6, max_updates=20, **options).fit(X, init="random")
     with pytest.warns(ConvergenceWarning, match="raise max_seconds"):
         model = dt.HopfieldRBM(6, max_seconds=1e-9, **options).fit(X, init="random")
@@ -297,8 +327,7 @@ def test_the_paper_has_its_own_run():
 
 
 def test_without_a_gap_patterns_are_as_many_as_signals_of_the_data(tmp_path, monkeypatch):
-    for module in ("fitting", "learned", "patterns"):
-        monkeypatch.setattr(f"dualtap.rbm.{module}.is_divided", lambda values, floor: False)
+    monkeypatch.setattr("dualtap.rbm.fitting.is_divided", lambda values, floor: False)
     teacher = dt.HopfieldModel.random(300, 6, beta=0.8, random_state=0)
     X = teacher.sample(1500, random_state=1)
     options = {"max_updates": 60, "look_every": 20, "early_stopping": False, "random_state": 0}
@@ -307,16 +336,47 @@ def test_without_a_gap_patterns_are_as_many_as_signals_of_the_data(tmp_path, mon
     assert "6 patterns" in model.summary()
     assert "as many directions of the data are above the noise edge" in model.summary()
     model.write(tmp_path / "model.npz")
-    assert dt.load(tmp_path / "model.npz").n_patterns_ == 6
+    loaded = dt.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.patterns_, model.patterns_)
+    assert dt.metrics.n_recovered(model.patterns_, teacher.patterns, threshold=0.9) == 6
+    assert model.partial_fit(X)._run.patterns is None  # they were those of other weights
     paper = dt.HopfieldRBM.paper(20, **options).fit(X)
-    assert paper._run.n_signals is None  # read by its weights alone
+    assert paper._run.patterns is None  # read by its weights alone
 
 
 def test_a_gap_between_singular_values_is_what_counts():
     zeta = dt.HopfieldModel.random(200, 3, beta=2.0, random_state=0).patterns
     rng = np.random.default_rng(0)
     W = np.vstack([0.1 * zeta, rng.normal(scale=0.004, size=(4, 200))])
-    assert len(patterns_from_weights(W, 0.1, rng, n_signals=5).patterns) == 3
-    W = np.vstack([0.1 * zeta, rng.normal(scale=0.06, size=(4, 200))])
-    found = [len(patterns_from_weights(W, 0.1, rng, n).patterns) for n in (3, 40)]
-    assert found == [3, 7]
+    found = patterns_from_weights(W, 0.1, rng)
+    assert len(found.patterns) == 3
+    known = patterns_from_weights(W, 0.1, rng, zeta[:2])
+    np.testing.assert_array_equal(known.patterns, zeta[:2])
+    assert known.beta == pytest.approx(np.mean(np.square(found.singular_values[:2])))
+
+
+def test_many_patterns_of_few_spins_are_right_without_a_gap():
+    """Answers of several rotations differ here, and the last one has one pattern of twenty."""
+    teacher = dt.HopfieldModel.random(300, 20, beta=0.8, random_state=0)
+    X = teacher.sample(2000, random_state=1)
+    W = np.linalg.svd(X, full_matrices=False)[2][:20]
+    for seed in range(3):
+        found = patterns_without_gap(W, dt.as_spins(X), np.random.default_rng(seed))
+        assert dt.metrics.n_recovered(found, teacher.patterns, threshold=0.9) == 20
+
+
+def test_without_a_gap_there_are_no_more_patterns_than_units():
+    teacher = dt.HopfieldModel.random(200, 4, beta=0.8, random_state=0)
+    X = dt.as_spins(teacher.sample(1000, random_state=1))
+    W = 0.05 * teacher.patterns[:2]
+    assert len(patterns_without_gap(W, X, rng())) == 2
+    fair = rng().choice(np.array([-1, 1], np.int8), size=(1000, 200))
+    assert len(patterns_without_gap(W, dt.as_spins(fair), rng())) == 0
+
+
+def test_scores_of_some_entries_are_compared_with_scores_of_all():
+    """Priors other than Gaussian score a part of the entries at a look."""
+    per_entry = rng().normal(-0.3, 0.01, size=50)
+    all_64 = np.column_stack([64 * per_entry, np.full(50, 64)])
+    some_8 = np.column_stack([8 * (per_entry + 0.02), np.full(50, 8)])
+    assert error_of_difference(some_8, all_64, np.ones(50)) < 1e-9

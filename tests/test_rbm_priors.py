@@ -14,6 +14,7 @@ from dualtap.rbm.monitors import pseudo_likelihood, pseudo_likelihood_one_step
 from dualtap.rbm.pcd import gradient
 from dualtap.rbm.prior_names import as_prior
 from dualtap.rbm.priors import PRIORS, SpikeSlabPrior
+from dualtap.report import write_report
 
 LEAST_P = 1e-4
 
@@ -263,6 +264,8 @@ def test_the_estimator_learns_with_any_prior(name, clustered, tmp_path):
         again = dt.load(tmp_path / "rbm.npz")
     assert again.score(held_out) == rbm.score(held_out)
     assert again.hidden_ == rbm.hidden_
+    write_report(rbm, tmp_path / "report.html")  # names the law of the hidden units
+    assert "hidden units, trained for" in (tmp_path / "report.html").read_text()
 
 
 def test_what_is_no_prior_is_refused():

@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dualtap as dt
 from dualtap.rbm.gibbs import Chains, Ladder, advance, random_chains
-from dualtap.rbm.likelihood import log_partition
+from dualtap.rbm.likelihood import _resampled, log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.tempering import (
+    Tempering,
     at_scale,
     barrier,
     run_tempered,
@@ -182,6 +183,48 @@ def test_errors_of_log_z_cover_as_often_as_they_should():
     z = np.array([(one.value - exact) / one.error for one in found])
     assert 0.5 < np.sqrt(np.mean(z**2)) < 1.7
     assert abs(z.mean()) < 1
+
+
+@pytest.mark.parametrize("n_temperatures", [10, 30])
+def test_errors_of_annealing_cover_where_few_chains_carry_the_weight(n_temperatures):
+    W = 0.8 * np.random.default_rng(3).normal(size=(6, 18))
+    model = RBM(W, np.zeros(18), PRIORS["gaussian"])
+    exact = log_partition(model).value
+    options = {"n_temperatures": n_temperatures, "n_chains": 200}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = [
+            log_partition(model, method="annealing", random_state=seed, **options)
+            for seed in range(20)
+        ]
+    z = np.array([(one.value - exact) / one.error for one in found])
+    assert 0.5 < np.sqrt(np.mean(z**2)) < 1.7  # 7 and 2.5 with the spread of the weights
+    assert abs(z.mean()) < 1
+
+
+def test_resampling_leaves_the_weight_of_a_population():
+    rng = np.random.default_rng(0)
+    spins = np.arange(12, dtype=np.float32)[:, None]
+    log_weights = np.array([[0.0, 0, 0, 0, 0, 9], [0, 0.1, 0, 0.1, 0, 0.1]])
+    chains = Chains(spins, np.arange(12, dtype=np.uint32)[:, None])
+    moved, weights = _resampled(chains, log_weights, rng)
+    np.testing.assert_allclose(logsumexp(weights, axis=1), logsumexp(log_weights, axis=1))
+    assert np.count_nonzero(moved.spins[:6] == 5) >= 5  # the heavy one goes on in their place
+    np.testing.assert_array_equal(moved.spins[6:], spins[6:])
+    np.testing.assert_array_equal(weights[1], log_weights[1])
+    np.testing.assert_array_equal(moved.generators, chains.generators)
+
+
+def test_a_drift_that_all_ladders_share_is_part_of_the_error(monkeypatch):
+    """Ladders on their way from the same start agree with each other, and are wrong together."""
+    up = np.repeat([0.0, 2.0], 50)[:, None, None] * np.ones((1, 1, 4))
+    ladder = Ladder(np.array([1.0, 0.0]), np.zeros(3, np.float32), np.zeros(1), 0)
+    drifting = Tempering(np.empty((0, 4, 3), np.int8), -up, up, np.full(4, 99), ladder)
+    monkeypatch.setattr("dualtap.rbm.likelihood.run_tempered", lambda *_, **__: drifting)
+    model = RBM(np.zeros((1, 3)), np.zeros(3), PRIORS["gaussian"])
+    found = log_partition(model, method="tempering", n_sweeps=100, n_ladders=4, random_state=0)
+    assert found.value == pytest.approx(3 * np.log(2) + 2)  # of the second half
+    assert found.error == pytest.approx(2)
 
 
 def test_log_z_without_weights_is_exact():

@@ -64,14 +64,14 @@ class HopfieldRBM(TrainedRBM):
     hidden : "auto", str or Prior
         The law of a hidden unit: "gaussian" is N(0, 1), "binary" ±1, "zero_one" 0/1, "uniform" on
         an interval, "relu" the positive half of a normal law, "laplace" and "spike_slab" sparse;
-        or any object with the methods of :class:`dualtap.rbm.Prior`. "auto" makes 600 updates with
+        or any object with the methods of :class:`dualtap.rbm.Prior`. "auto" makes 1200 updates with
         "gaussian" and with "binary" and goes on with the latter if held-out samples score better.
     beta : float, optional
         Inverse temperature in :meth:`couplings`. By default the mean square of the singular
         values that belong to patterns, which is β when the weights are :math:`\sqrt{\beta/N}\,\xi`.
     fields : "auto" or bool
         Learn visible fields b, from those that explain the means of the spins on. "auto" tries both
-        for 600 updates if means differ from zero by more than chance, and goes on with what
+        for 1200 updates if means differ from zero by more than chance, and goes on with what
         predicts held-out samples better.
     learning_rate : "auto", "paper" or float
         η in :math:`\Delta W = \eta\,(\langle\lambda s\rangle_{data} -
@@ -133,7 +133,7 @@ class HopfieldRBM(TrainedRBM):
     n_patterns_ : int
         One for each singular value above the widest gap, if as many are found. Without a gap, one
         for each direction of the data above the noise edge if units are Gaussian, there are no
-        fields and samples were held out; else 0.
+        fields and samples were held out; else 0. These are refined with the samples.
     patterns_ : array of shape (n_patterns, n_spins), int8
         ±1 vectors that span the same space as the singular vectors above the gap. The weights
         know the patterns up to a rotation only; independence over sites undoes it.
@@ -335,12 +335,12 @@ class HopfieldRBM(TrainedRBM):
         try:
             self._follow(spins, run, teacher, list(callbacks), path)
             self._keep(self._run.on_host(), finished=True)
-            self._keep(self._with_signals(self._run, spins), finished=True)
+            self._keep(self._with_patterns(self._run, spins), finished=True)
         finally:
             self._keep(self._run.on_host(), finished=True)
             if path is not None:  # also after Ctrl-C: nothing that was learned is lost
                 self.write(path, force=True)
-        self._warn()
+        self._warn(spins)
         return self
 
     @fit_context()
@@ -379,5 +379,5 @@ class HopfieldRBM(TrainedRBM):
                 if run.stop_reason:
                     break
         self._keep(replace(run, best=None).on_host(), finished=True)
-        self._warn()
+        self._warn(spins)
         return self

@@ -22,7 +22,7 @@ from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
-from dualtap.rbm.patterns import Patterns, is_divided, patterns_from_weights
+from dualtap.rbm.patterns import Patterns, patterns_from_weights
 from dualtap.rbm.pcd import Training
 from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
@@ -32,18 +32,11 @@ from dualtap.rbm.samples import mean_fields
 from dualtap.rbm.scores import HasScores
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE
 from dualtap.rbm.tempering import run_tempered, tuned_chains
+from dualtap.rbm.training import how_it_ended
 from dualtap.spins import as_spins
 from dualtap.spins.cluster import blocks_of
 
 _LADDERS, _SWEEPS, _STEPS = 20, 20, 100  # of sample()
-_STOPPED = {
-    "flat": "the pseudo-likelihood is flat",
-    "validation": "held-out samples score worse",
-    "max_updates": "max_updates is reached",
-    "max_seconds": "max_seconds are over",
-    "diverged": "it diverged",
-    "callback": "a callback asked for it",
-}
 
 
 class LearnedRBM(
@@ -204,20 +197,21 @@ class LearnedRBM(
             found = "1 pattern" if n == 1 else f"{n} patterns"
             beta = f", β = {self.beta_:.3g}" if isinstance(self._prior(), GaussianPrior) else ""
             first = f"{found}{beta}: as many of {n_hidden} singular values are above a gap"
-            divided = is_divided(self.singular_values_, FIRST_SINGULAR_VALUE)
-            if self._run.n_signals is not None and not divided:
+            if self._run.patterns is not None:
                 first = f"{found}{beta}: as many directions of the data are above the noise edge"
         else:
             first = f"no pattern: there is no gap between the {n_hidden} singular values"
-        reason = _STOPPED.get(self.stop_reason_)
-        ended = "" if reason is None else f", ended because {reason}"
+        reason = how_it_ended(self._run)
+        ended = reason and f", ended because {reason}"
         lines = [
             first,
             f"hidden units: {self.hidden_}",
             f"training: {self.n_updates_} updates{ended}",
         ]
         curve = self.history_
-        if len(curve.update):  # partial_fit does not look
+        if self._run.best is not None and not self.components_.any():
+            lines.append("weights are zero: no state predicts held-out samples better")
+        elif len(curve.update):  # partial_fit does not look
             at = max(int(np.searchsorted(curve.update, self.best_update_, side="right")) - 1, 0)
             held_out = curve.validation[at]
             text = "" if np.isnan(held_out) else f", {held_out:.3f} of held-out samples"
@@ -361,7 +355,7 @@ class LearnedRBM(
         if self._found is None:
             rng = np.random.default_rng([self._run.seed, 1])
             self._found = patterns_from_weights(
-                self.components_, FIRST_SINGULAR_VALUE, rng, self._run.n_signals
+                self.components_, FIRST_SINGULAR_VALUE, rng, self._run.patterns
             )
         return self._found
 

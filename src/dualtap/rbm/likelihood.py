@@ -20,13 +20,18 @@ from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import BinaryPrior, FloatArray, random_signs
-from dualtap.rbm.tempering import at_scale, run_tempered, tuned_chains
+from dualtap.rbm.tempering import Tempering, at_scale, run_tempered, tuned_chains
 
 Method = Literal["auto", "enumeration", "annealing", "tempering"]
 
 _MOST_ENUMERATED = 20
 _BLOCK_BITS = 14
-_FEWEST_CHAINS = 5
+_POPULATIONS = 20
+"""Of chains in annealing, independent of each other: their spread is the error."""
+_FEWEST = 0.5
+"""Share of the chains of a population worth their weight, below which heavy ones are continued."""
+_LARGEST_SPREAD = 1.0
+"""Standard deviation of log Z between populations that a mean can be taken of."""
 
 INCOMPLETE = "the likelihood needs samples without missing entries; score() does not"
 
@@ -62,9 +67,10 @@ def log_partition(
         by default.
     random_state : int, RandomState, Generator or None
     **options : int
-        Of annealing: ``n_temperatures``, the scales between 0 and 1 (3000), and ``n_chains`` (100).
-        Of tempering: ``n_sweeps``, the sweeps at the scales that were found to suit (1000), and
-        ``n_ladders`` (20).
+        Of annealing: ``n_temperatures``, the scales between 0 and 1 (3000), and ``n_chains`` (200),
+        in 20 populations of equal size.
+        Of tempering: ``n_sweeps``, the sweeps at the scales that were found to suit (1000), of
+        which the second half counts, and ``n_ladders`` (20).
 
     Returns
     -------
@@ -74,16 +80,22 @@ def log_partition(
     -----
     Both estimates start from independent spins with the fields ``base``, whose Z is known.
 
-    *Annealed importance sampling* (Neal 2001) scales the weights from 0 to W while the fields go
-    from ``base`` to b. Scales are spaced evenly in their square, which for Gaussian hidden units is
-    the inverse temperature. The error is that of the mean of the chains' weights; a warning says
-    when too few chains carry that mean for the error to be believed.
+    *Annealed importance sampling* (Neal, Stat. Comput. 11, 125, 2001) scales weights from 0 to W
+    while the fields go from ``base`` to b. Scales are spaced evenly in their square, which for
+    Gaussian hidden units is the inverse temperature. Where less than half of the chains of a
+    population keep their weight, heavy ones are continued in place of light ones (Hukushima and
+    Iba, AIP Conf. Proc. 690, 200, 2003). The estimates of populations are independent, and log Z of
+    each is close to normal with a variance v: Z is the mean of :math:`e^{\log Z}`, so that
+    log Z is their mean plus v/2, and the error is that of both. A warning says when they differ by
+    more than 1.
 
     *Parallel tempering* (:mod:`dualtap.rbm.tempering`) finds ratios of Z between neighbouring rungs
-    from the states of both (Bennett, J. Comput. Phys. 22, 245, 1976). Ladders are independent: the
-    error is that of the mean over them, and includes how slowly their states change. A warning says
-    when too few states came from the independent spins for the ladders to have forgotten their
-    start.
+    from the states of both (Bennett, J. Comput. Phys. 22, 245, 1976), in the second half of the
+    sweeps. Ladders are independent: the error is that of the mean over them, and includes how
+    slowly their states change. Ladders that have not forgotten their start are wrong together,
+    which their spread does not tell; so the difference between the halves of the sweeps is part of
+    the error as far as it is more than chance, and a warning says when too few states came from the
+    independent spins.
 
     Examples
     --------
@@ -148,7 +160,7 @@ def _by_annealing(
     base: FloatArray,
     rng: np.random.Generator,
     n_temperatures: int = 3000,
-    n_chains: int = 100,
+    n_chains: int = 200,
 ) -> tuple[float, float]:
     """Return log Z less that of the independent spins, and its error."""
     if n_temperatures < 1 or n_chains < 2:
@@ -156,31 +168,58 @@ def _by_annealing(
             "annealing needs n_temperatures >= 1 and n_chains >= 2, "
             f"got {n_temperatures} and {n_chains}"
         )
-    spins = np.where(rng.random((n_chains, model.n_spins)) < (1 + np.tanh(base)) / 2, 1, -1)
-    chains = Chains(spins.astype(np.float32), seeded_generators(n_chains, rng))
+    n_populations = min(_POPULATIONS, n_chains)
+    log_weights = np.zeros((n_populations, n_chains // n_populations))
+    up = rng.random((log_weights.size, model.n_spins)) < (1 + np.tanh(base)) / 2
+    chains = Chains(
+        np.where(up, 1, -1).astype(np.float32), seeded_generators(log_weights.size, rng)
+    )
     scales = np.sqrt(np.linspace(0, 1, n_temperatures + 1))
-    log_weights = np.zeros(n_chains)
     with one_blas_thread():
         for cold, colder in pairwise(scales):
             if cold > 0:
+                chains, log_weights = _resampled(chains, log_weights, rng)
                 chains = advance(at_scale(model, base, cold), chains, 1)
             x = model.inputs(chains.spins)
-            log_weights += (colder - cold) * (chains.spins @ (model.fields - base)) + np.sum(
+            rise = (colder - cold) * (chains.spins @ (model.fields - base)) + np.sum(
                 model.prior.log_normalizer(colder * x) - model.prior.log_normalizer(cold * x),
                 axis=1,
             )
-    total = float(logsumexp(log_weights)) - math.log(n_chains)
-    spread = np.exp(log_weights - total)
-    error = float(spread.std(ddof=1) / math.sqrt(n_chains))
-    carried_by = float(n_chains**2 / np.square(spread).sum())
-    if carried_by < min(_FEWEST_CHAINS, n_chains / 2):
+            log_weights = log_weights + rise.reshape(log_weights.shape)
+    log_z = logsumexp(log_weights, axis=1) - math.log(log_weights.shape[1])
+    variance = float(log_z.var(ddof=1))
+    error = math.sqrt(variance / n_populations + variance**2 / (2 * (n_populations - 1)))
+    if variance > _LARGEST_SPREAD**2:
         warnings.warn(
-            f"log Z rests on {carried_by:.1f} of {n_chains} chains, so its error ({error:.2g}) is "
-            f"understated: raise n_temperatures above {n_temperatures}",
+            f"the log Z of {n_populations} independent populations of chains differ by "
+            f"{math.sqrt(variance):.2g} (standard deviation), too much for their mean and its "
+            f"error ({error:.2g}): raise n_temperatures above {n_temperatures}, or n_chains "
+            f"above {n_chains}",
             ConvergenceWarning,
             stacklevel=3,
         )
-    return total, error
+    return float(log_z.mean()) + variance / 2, error
+
+
+def _resampled(
+    chains: Chains, log_weights: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[Chains, NDArray[np.float64]]:
+    """Continue heavy chains in place of light ones in populations where few carry the weight.
+
+    The weight of a population, (n_populations, n_each), stays what it is.
+    """
+    total, n_each = logsumexp(log_weights, axis=1, keepdims=True), log_weights.shape[1]
+    shares = np.exp(log_weights - total)
+    uneven = 1 / np.square(shares).sum(axis=1) < _FEWEST * n_each
+    if not uneven.any():
+        return chains, log_weights
+    rows = np.arange(log_weights.size).reshape(log_weights.shape)
+    for k in np.flatnonzero(uneven):
+        marks = (np.arange(n_each) + rng.random()) / n_each
+        heavy = np.searchsorted(np.cumsum(shares[k]), marks)
+        rows[k] = rows[k, np.minimum(heavy, n_each - 1)]
+    even = np.where(uneven[:, None], total - math.log(n_each), log_weights)
+    return chains._replace(spins=chains.spins[rows.ravel()]), even
 
 
 def _by_tempering(
@@ -199,12 +238,11 @@ def _by_tempering(
     with one_blas_thread():
         chains = tuned_chains(model, spins, base, rng)
         found = run_tempered(model, chains, n_sweeps, keep_every=n_sweeps)
-    total, shifts = 0.0, np.zeros(n_ladders)
-    for k in range(found.hotter.shape[1]):
-        rise, shift = _bennett(found.colder[:, k], found.hotter[:, k])
-        total += rise
-        shifts += shift
-    error = math.sqrt(n_ladders / (n_ladders - 1) * float(np.square(shifts).sum()))
+    first, first_error = _climbed(found, slice(None, n_sweeps // 2))
+    total, error = _climbed(found, slice(n_sweeps // 2, None))
+    # All ladders share what is left of their start; it shows in the drift between the halves.
+    drift = (total - first) ** 2 - first_error**2 - error**2 if n_sweeps > 1 else 0.0
+    error = math.sqrt(error**2 + max(drift, 0.0))
     if found.arrivals.sum() < n_ladders:
         warnings.warn(
             f"{found.arrivals.sum()} states passed from independent spins to the model in "
@@ -214,6 +252,16 @@ def _by_tempering(
             stacklevel=3,
         )
     return total, error
+
+
+def _climbed(found: Tempering, sweeps: slice) -> tuple[float, float]:
+    """Return log Z of the model less that of the lowest rung, from some of the sweeps."""
+    total, shifts, n_ladders = 0.0, np.zeros(found.hotter.shape[2]), found.hotter.shape[2]
+    for k in range(found.hotter.shape[1]):
+        rise, shift = _bennett(found.colder[sweeps, k], found.hotter[sweeps, k])
+        total += rise
+        shifts += shift
+    return total, math.sqrt(n_ladders / (n_ladders - 1) * float(np.square(shifts).sum()))
 
 
 def _bennett(

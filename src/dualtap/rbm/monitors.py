@@ -22,7 +22,7 @@ from dualtap.rbm.priors import FloatArray, GaussianPrior
 from dualtap.rbm.sample_scores import HELD_OUT_ENTRIES, mean_score, scores_at_a_look
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
-_WATCHED_ENTRIES = HELD_OUT_ENTRIES // 2
+_WATCHED_ENTRIES = HELD_OUT_ENTRIES // 3
 _WINDOW = 0.1
 _FLAT = 0.04
 _LEAST_RISE = 1e-3
@@ -108,7 +108,7 @@ def _mean_log_sigmoid(
 
 
 def singular_values(weights: FloatArray) -> NDArray[np.float64]:
-    """Return the singular values of W in descending order, by way of the N_h × N_h matrix WWᵀ.
+    """Return the N_h singular values of W in descending order, by way of WWᵀ or WᵀW.
 
     Examples
     --------
@@ -118,8 +118,10 @@ def singular_values(weights: FloatArray) -> NDArray[np.float64]:
     array([4., 3.])
     """
     W = weights.astype(np.float64)
-    squares = np.linalg.eigvalsh(W @ W.T)[::-1]
-    values: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0))
+    n_hidden, n_spins = W.shape
+    squares = np.linalg.eigvalsh(W @ W.T if n_hidden <= n_spins else W.T @ W)[::-1]
+    values = np.zeros(n_hidden)
+    values[: len(squares)] = np.sqrt(np.maximum(squares, 0))
     return values
 
 

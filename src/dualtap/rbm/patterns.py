@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.priors import FloatArray
-from dualtap.subspace.rotate import rotate_to_patterns
+from dualtap.recovery.proposers.rotation import rotated
+from dualtap.spins import Spins
+from dualtap.spins.cluster import blocks_of
+from dualtap.subspace.rotate import binary, depth, rotate_to_patterns
+from dualtap.subspace.spectrum import spectrum
 
 _LEAST_GAP = 2.0
 
@@ -60,7 +64,10 @@ def is_divided(values: NDArray[np.float64], floor: float) -> bool:
 
 
 def patterns_from_weights(
-    weights: FloatArray, floor: float, rng: np.random.Generator, n_signals: int | None = None
+    weights: FloatArray,
+    floor: float,
+    rng: np.random.Generator,
+    known: NDArray[np.int8] | None = None,
 ) -> Patterns:
     r"""Return the ±1 patterns whose span is that of the leading singular vectors of W.
 
@@ -74,9 +81,8 @@ def patterns_from_weights(
         Singular value of a unit that has learned nothing.
     rng : Generator
         Restarts of the rotation.
-    n_signals : int, optional
-        Directions of the data above the noise edge: how many singular vectors are taken where
-        no gap between the values tells.
+    known : array of shape (n_patterns, n_spins), int8, optional
+        What :func:`patterns_without_gap` found, which is then the answer.
 
     Returns
     -------
@@ -96,9 +102,56 @@ def patterns_from_weights(
     (3, 2.0)
     """
     values = singular_values(weights)
-    n = min(n_above_gap(values, floor), weights.shape[1])
-    if n_signals is not None and not is_divided(values, floor):
-        n = min(n_signals, *weights.shape)
-    top = np.linalg.svd(weights.astype(np.float64), full_matrices=False)[2][:n]
+    n = min(n_above_gap(values, floor), weights.shape[1]) if known is None else len(known)
     beta = float(np.mean(np.square(values[:n]))) if n else 1.0
-    return Patterns(rotate_to_patterns(top, rng), values, beta)
+    found = rotate_to_patterns(leading_vectors(weights, n), rng) if known is None else known
+    return Patterns(found, values, beta)
+
+
+def leading_vectors(weights: FloatArray, n: int) -> NDArray[np.float64]:
+    """Return the first n singular vectors of W over spins."""
+    vectors: NDArray[np.float64] = np.linalg.svd(weights.astype(np.float64), full_matrices=False)[2]
+    return vectors[:n]
+
+
+def patterns_without_gap(
+    weights: FloatArray, X: Spins, rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """Return a pattern for every direction of the samples above the noise edge.
+
+    In the paramagnet noise grows in the weights along with patterns. Fields on spins are weak
+    there: the noise edge of the samples themselves can be trusted, and tells how many of the
+    singular vectors of W to take. Their span is rotated to patterns and refined with the samples
+    as the recovery of patterns does it; of several answers, that which lies deepest in the span.
+
+    Parameters
+    ----------
+    weights : array of shape (n_hidden, n_spins)
+        Of Gaussian units without fields.
+    X : Spins
+    rng : Generator
+
+    Returns
+    -------
+    array of shape (n_patterns, n_spins), int8
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dualtap as dt
+    >>> from dualtap.rbm.patterns import patterns_without_gap
+    >>> teacher = dt.HopfieldModel.random(300, 4, beta=0.8, random_state=0)
+    >>> X = dt.as_spins(teacher.sample(1500, random_state=1))
+    >>> rng = np.random.default_rng(0)
+    >>> W = teacher.patterns / 20 + 0.02 * rng.standard_normal((4, 300))
+    >>> dt.metrics.n_recovered(patterns_without_gap(W, X, rng), teacher.patterns, threshold=0.9)
+    4
+    """
+    blocks = blocks_of(X, held=False)
+    n = min(spectrum(blocks, rng).n_signal, *weights.shape)
+    if n == 0:
+        return np.empty((0, X.n_spins), dtype=np.int8)
+    vectors = leading_vectors(weights, n).astype(np.float32)
+    refined = rotated(blocks, np.ones(X.n_spins, np.float32), vectors, rng)
+    deepest = max(map(binary, refined), key=lambda Z: depth(Z, vectors).sum())
+    return deepest.astype(np.int8)

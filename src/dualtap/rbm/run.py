@@ -21,6 +21,10 @@ from dualtap.rbm.priors import Prior
 from dualtap.rbm.sample_scores import error_of_difference, mean_score, scores_at_a_look
 from dualtap.rbm.samples import TrainingSet, mean_fields
 
+_MORE_THAN_CHANCE = 3.0
+"""Standard errors by which independent spins have to be exceeded: the best of many looks is, by
+two or so, without any reason. Set by ``python -m benchmarks rbm-robust``."""
+
 
 class Best(NamedTuple):
     """The state with the largest score of held-out samples so far."""
@@ -62,8 +66,8 @@ class Run:
         The best score before the last growth; None before the first.
     prior : str
         Name of the prior that was chosen, "" if it was given.
-    n_signals : int, optional
-        Directions of the data above the noise edge, counted where the weights show no gap.
+    patterns : array of shape (n_patterns, n_spins), int8, optional
+        ±1, found with the samples at the end, where the weights show no gap.
     """
 
     state: Training
@@ -79,7 +83,7 @@ class Run:
     cuts: int = 0
     grown_from: float | None = None
     prior: str = ""
-    n_signals: int | None = None
+    patterns: NDArray[np.int8] | None = None
 
     def moved(self, x: Array) -> Run:
         """Return the same run where ``x`` is; goes on up to rounding, which chains amplify."""
@@ -125,9 +129,10 @@ class Run:
             weights = data.held_out_weights
             scores = scores_at_a_look(data.held_out, model)
             best = best or independent_spins(now.state, data, prior)
-            score = mean_score(scores, weights)
-            seen = score, error_of_difference(scores, best.scores, weights)
-            if score > mean_score(best.scores, weights):
+            seen = mean_score(scores, weights), error_of_difference(scores, best.scores, weights)
+            # Few samples favour some state by chance: independent spins give way to more than that.
+            least = _MORE_THAN_CHANCE * seen[1] if best.update == 0 else 0.0
+            if seen[0] - mean_score(best.scores, weights) > least:
                 best = Best(now.state, self.update, scores)
         curve = self.curve.after_look(self.update, model, X, rng, teacher, seen)
         return replace(self, curve=curve, best=best)

@@ -39,7 +39,7 @@ def write_run(
     provenance: dict[str, Any] = {
         "dualtap": __version__,
         "parameters": parameters,
-        "run": {name: getattr(run, name) for name in (*_SCALARS, "grown_from", "n_signals")},
+        "run": {name: getattr(run, name) for name in (*_SCALARS, "grown_from")},
     }
     columns = [column.name for column in fields(LearningCurve)]
     arrays = {f"curve_{name}": getattr(run.curve, name) for name in columns}
@@ -48,6 +48,8 @@ def write_run(
         provenance["run"]["best_update"] = run.best.update
         arrays["best_scores"] = run.best.scores
         arrays |= {f"best_{name}": array for name, array in _arrays_of(run.best.state).items()}
+    if run.patterns is not None:
+        arrays["patterns"] = run.patterns
     if feature_names is not None:
         arrays["feature_names"] = np.asarray(feature_names).astype(str)
     with atomic_write(path, force=force) as file:
@@ -108,6 +110,7 @@ _ARRAYS = {
     "curve_validation_error": Entry("f", ("looks",), nan=True),
     **_entries("best_", optional=True),
     "best_scores": Entry("f", ("held_out", 2), optional=True),
+    "patterns": Entry("i", ("n_patterns", "N"), -1, 1, smallest=1, optional=True),
     "feature_names": Entry("U", ("N",), optional=True),
 }
 
@@ -159,7 +162,7 @@ def resumed_run(path: Path, data: str, parameters: dict[str, Any], may_differ: S
         raise ValueError(f"{path} was trained on other data ({run.data}) than these ({data})")
     if len(run.state.imputing) < parameters["batch_size"]:
         raise ValueError(f"{path} is damaged: it has too few random generators")
-    return replace(run, stop_reason="")
+    return replace(run, stop_reason="", patterns=None)
 
 
 def check_checkpoint(path: Path, resume_from: Path | None) -> None:
@@ -184,9 +187,6 @@ def _rebuild(
     grown_from = scalars.get("grown_from")
     if grown_from is not None and not isinstance(grown_from, float):
         raise ValueError(f"grown_from is {grown_from!r} where a number or null is needed")
-    n_signals = scalars.get("n_signals")
-    if n_signals is not None and (type(n_signals) is not int or n_signals < 0):
-        raise ValueError(f"n_signals is {n_signals!r} where a count or null is needed")
     best = None
     if "best_scores" in contents:
         update = with_fields(scalars, best_update=int)["best_update"]
@@ -198,7 +198,8 @@ def _rebuild(
             f"curve_singular_values has shape {curve.singular_values.shape} where "
             f"({len(curve.update)}, {len(state.weights)}) is needed"
         )
-    run = Run(state, curve, best=best, grown_from=grown_from, n_signals=n_signals, **told)
+    patterns = contents.get("patterns")
+    run = Run(state, curve, best=best, grown_from=grown_from, patterns=patterns, **told)
     return run, provenance["parameters"], contents.get("feature_names")
 
 

@@ -9,9 +9,9 @@ from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import GaussianPrior
 
-HELD_OUT_ENTRIES = 2**11
-"""Entries scored at a look if hidden units are not Gaussian: looks then take a small share of the
-time. ``python -m benchmarks rbm`` measures that for Gaussian units only."""
+HELD_OUT_ENTRIES = 1280
+"""Entries scored at a look if hidden units are not Gaussian, so that looks take a small share of
+the time. Set by ``python -m benchmarks rbm-looks``."""
 
 
 def sample_scores(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
@@ -85,6 +85,8 @@ def error_of_difference(
 ) -> float:
     """Return the standard error of the difference of two mean scores of the same samples.
 
+    They may be of different numbers of entries, as those of different priors are.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,7 +95,9 @@ def error_of_difference(
     >>> error_of_difference(scores, scores - [1.0, 0.0], np.ones(2))
     0.0
     """
-    difference = scores[:, 0] - others[:, 0]
+    n_entries = scores[:, 1] / np.maximum(others[:, 1], 1)
+    difference = scores[:, 0] - n_entries * others[:, 0]
     mean = weights @ difference / max(weights.sum(), 1e-300)
-    spread = np.square(weights * (difference - mean)).sum()
+    n = np.count_nonzero(weights)
+    spread = np.square(weights * (difference - mean)).sum() * n / max(n - 1, 1)
     return float(np.sqrt(spread) / max(weights @ scores[:, 1], 1))

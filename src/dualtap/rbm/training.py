@@ -107,7 +107,8 @@ def judged(run: Run, data: TrainingSet, plan: Plan) -> Run:
 
 def _is_exhausted(run: Run, best: Best, data: TrainingSet, plan: Plan) -> bool:
     """Tell whether the present rate and number of hidden units have given what they can."""
-    since = run.update - max(best.update, run.stage)
+    highest = int(run.curve.update[np.argmax(run.curve.validation)])
+    since = run.update - max(best.update, highest, run.stage)
     if since >= max(_PATIENCE * plan.look_every, _PATIENT_SHARE * run.update):
         return True
     longest = max(_LONGEST_STAGE, _EPOCHS * -(-len(data.rows) // plan.batch_size))
@@ -133,7 +134,9 @@ def has_fallen(run: Run) -> bool:
     >>> has_fallen(run)
     False
     """
-    seen = run.curve.pseudo_likelihood[run.curve.update >= run.stage]
+    # The look at a change was at the state before it.
+    since = run.curve.update > run.stage if run.stage else run.curve.update >= 0
+    seen = run.curve.pseudo_likelihood[since]
     if len(seen) < 2:
         return False
     best, first = float(seen.max()), float(run.curve.pseudo_likelihood.min())
@@ -149,8 +152,10 @@ def better_of(weights: NDArray[np.float64], first: Run, second: Run) -> Run:
     return second if gain > noise else first
 
 
-def advice(run: Run, *, early_stopping: bool) -> str:
+def advice(run: Run, weights: NDArray[np.float64], *, early_stopping: bool) -> str:
     """Return what the user should know of how training ended, or nothing.
+
+    ``weights`` are those of the held-out samples.
 
     Examples
     --------
@@ -158,7 +163,7 @@ def advice(run: Run, *, early_stopping: bool) -> str:
     >>> from dualtap.rbm.start import start_run
     >>> from dualtap.rbm.training import advice
     >>> run = start_run(np.ones((20, 5), dtype=np.int8), 1, 2, 5, (0.1, 0.1), seed=0)
-    >>> advice(run, early_stopping=True)
+    >>> advice(run, np.empty(0), early_stopping=True)
     ''
     """
     said = []
@@ -166,21 +171,68 @@ def advice(run: Run, *, early_stopping: bool) -> str:
     if run.stop_reason == "diverged":
         said.append(
             f"training diverged after update {run.update}, and the state after update {kept} is "
-            f"kept: the learning rate ({run.learning_rate:.3g}) is too large for these data, "
-            'try a tenth of it, or "auto"'
+            f"kept{_scores(run)}: the learning rate ({run.learning_rate:.3g}) is too large for "
+            'these data, try a tenth of it, or "auto"'
         )
     is_cut_short = run.stop_reason in ("max_updates", "max_seconds") and early_stopping
     if is_cut_short and kept >= _STILL_RISES * run.update:
         said.append(
-            f"the pseudo-likelihood still rises after {run.update} updates: raise {run.stop_reason}"
+            f"the pseudo-likelihood still rises after {run.update} updates{_scores(run)}: "
+            f"raise {run.stop_reason}"
         )
     ended = run.stop_reason not in ("", "callback")
     if run.best is not None and ended and run.best.update == 0 and run.update:
         said.append(
-            f"no state of {run.update} updates predicts held-out samples better than independent "
-            "spins do: weights are zero and fields explain the means"
+            f"no state of {run.update} updates predicts held-out samples better, by more than "
+            f"chance, than independent spins do: weights are zero and fields explain the means, "
+            f"with the score {mean_score(run.best.scores, weights):.4f}{_scores(run)}"
         )
     return "; ".join(said)
+
+
+def how_it_ended(run: Run) -> str:
+    """Return why training stopped, with the numbers, or nothing while it goes on.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import numpy as np
+    >>> from dualtap.rbm.start import start_run
+    >>> from dualtap.rbm.training import how_it_ended
+    >>> run = start_run(np.ones((20, 5), dtype=np.int8), 1, 2, 5, (0.1, 0.1), seed=0)
+    >>> how_it_ended(replace(run, stop_reason="max_updates"))
+    'max_updates is reached'
+    """
+    reason = _STOPPED.get(run.stop_reason, "")
+    return reason and f"{reason}{_scores(run)}"
+
+
+_STOPPED = {
+    "flat": "the pseudo-likelihood no longer rises",
+    "validation": "held-out samples score worse, and training samples better",
+    "max_updates": "max_updates is reached",
+    "max_seconds": "max_seconds are over",
+    "diverged": "it diverged",
+    "callback": "a callback asked for it",
+}
+
+
+def _scores(run: Run) -> str:
+    """Return scores per entry in words, of the highest look and of the last one."""
+    curve = run.curve
+    if not len(curve.update):
+        return ""
+    seen = {"training samples": curve.pseudo_likelihood}
+    if run.best is not None:
+        seen = {"held-out samples": curve.validation} | seen
+    at = int(np.argmax(next(iter(seen.values()))))
+    looks = [at] if at == len(curve.update) - 1 else [at, -1]
+    scores = (
+        f"{whose} " + " and ".join(f"{of[k]:.4f}" for k in looks) for whose, of in seen.items()
+    )
+    return (
+        f" ({'; '.join(scores)} after update {' and '.join(str(curve.update[k]) for k in looks)})"
+    )
 
 
 _STILL_RISES = 0.9

@@ -99,7 +99,7 @@ class Pools:
         """
         one, other = self._nearest(Z)
         size = np.sqrt(sizes_of(one) * sizes_of(other))
-        c = np.maximum((one * other).sum(axis=1) / size, 0)
+        c = np.maximum((one * other).sum(axis=1) / np.maximum(size, 1), 0)
         result: F32 = np.sqrt(2 * c / (1 + c))[:, None].astype(np.float32)
         return result
 
@@ -115,7 +115,9 @@ class Pools:
 
 
 def _nearest(Z: F32, pool: F32) -> F32:
-    """Return the vector nearest to each pattern, with its sign."""
+    """Return the vector nearest to each pattern, with its sign; zeros if there is none."""
+    if not len(pool):
+        return np.zeros_like(Z)
     cosine = (Z @ pool.T) / np.sqrt(sizes_of(pool))
     k = np.argmax(np.abs(cosine), axis=1)
     sign = np.where(cosine[np.arange(len(Z)), k] < 0, -1, 1).astype(np.float32)

@@ -130,8 +130,7 @@ def recover(
             state = search.better(state, simple, "tie", "fit")
         if n_patterns is None and not search.is_evident(state):
             state = search.nothing
-        if n_patterns is None or not len(state.fit.Z):
-            state = _no_less_likely(search, state)
+        state = _no_less_likely(search, state)
         m, Z = magnetizations(search.blocks, search.judge, state, rng, search.pools)
         state, m = _at_means(search, state, m, Z)
     return Recovery(state, m, search)
@@ -140,7 +139,8 @@ def recover(
 def _no_less_likely(search: Search, state: State) -> State:
     """Return the model, with fields or without patterns if the means alone are likelier.
 
-    A description may be short because it has no fields, and fit the samples worse.
+    A description may be short because it has no fields, and fit the samples worse. Patterns that
+    are requested stay, without strength.
     """
     judge = search.judge
     means = with_means(judge, search.nothing)
@@ -149,7 +149,9 @@ def _no_less_likely(search: Search, state: State) -> State:
     least = likelihood_of_all(means.fit, judge)
     if likelihood_of_all(state.fit, judge) < least:
         state = freed(judge, state)
-    return state if likelihood_of_all(state.fit, judge) >= least else means
+    if likelihood_of_all(state.fit, judge) >= least:
+        return state
+    return means if search.n_patterns is None else _as_likely(judge, means, state.fit.Z)
 
 
 def of_samples(search: Search) -> tuple[State, bool]:

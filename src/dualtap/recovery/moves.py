@@ -268,7 +268,7 @@ def _worth_trying(state: State, parameters: Parameters, judge: Judge) -> bool:
     """Say whether fewer numbers may do, to second order."""
     fit = state.fit
     if parameters.tied and not fit.parameters.tied:
-        if len(fit.g) < 2 or fit.g.min() <= 0 < fit.g.max():
+        if len(fit.g) < 2 or fit.g.min() <= 0:  # β is positive
             return False
         H = np.linalg.inv(state.K)
         common = float((H @ fit.g).sum() / H.sum())

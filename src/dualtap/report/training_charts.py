@@ -36,7 +36,7 @@ def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
         Chart(
             "singular",
             "Singular values of the weights",
-            f"{n_patterns} are above the gap (in colour), one per pattern.",
+            f"The first {n_patterns}, in colour, belong to patterns.",
             f"Lines: singular values of the weights against updates; the largest ends at "
             f"{max(last):.3g}.",
             {

@@ -7,9 +7,21 @@ from typing import Any, NamedTuple
 _MOST_NAMED = 12
 _ENDED = {
     "flat": "the pseudo-likelihood stopped improving",
+    "validation": "held-out samples scored worse",
     "max_updates": "the maximum number of updates was reached",
+    "max_seconds": "the time was used up",
     "diverged": "the weights diverged",
     "callback": "a callback stopped it",
+}
+
+# Of hidden units; a prior of the user's own has the name of its class.
+_LAWS = {
+    "gaussian": "Gaussian",
+    "binary": "±1",
+    "zero_one": "0/1",
+    "relu": "ReLU",
+    "laplace": "Laplace",
+    "spike_slab": "spike-and-slab",
 }
 
 
@@ -111,7 +123,7 @@ def legend(shown: dict[str, Any]) -> str:
 
 
 def _rbm_lead(model: dict[str, Any]) -> list[str]:
-    law = {"gaussian": "Gaussian", "binary": "±1"}[model["hidden"]]
+    law = _LAWS.get(model["hidden"], model["hidden"])
     ended = _ENDED.get(model["stopped_because"])  # nothing for a run that may go on
     trained = (
         f"A restricted Boltzmann machine with {model['n_hidden']} {law} hidden units, trained for "
@@ -119,10 +131,7 @@ def _rbm_lead(model: dict[str, Any]) -> list[str]:
         f"{f'; training ended because {ended}' if ended else ''}."
     )
     if model["n_patterns"]:
-        return [
-            trained,
-            "The patterns are read off its weights, one per singular value above the gap.",
-        ]
+        return [trained, "The patterns are read off its weights."]
     return [
         trained,
         "No pattern can be read off its weights: their singular values show no gap, or the "
