@@ -218,3 +218,33 @@ def test_flags_that_products_raise_are_no_warnings_of_a_fit(monkeypatch, module,
         model = dt.HopfieldPatterns(random_state=0).fit(TEACHER.sample(60, random_state=1))
         assert model.path_ is not None
     assert calls
+
+
+# --- A number of patterns that the data do not suggest
+
+
+def independent(X, model):
+    """Return the score of independent spins with the means of the model's training samples."""
+    p = (1 + model.means_) / 2
+    return np.nanmean(np.where(np.isnan(X), np.nan, np.log(np.where(X > 0, p, 1 - p))))
+
+
+@pytest.mark.parametrize(
+    ("n_patterns", "X"),
+    [
+        (1, [[-1, -1], [-1, -1], [-1, 1]]),
+        (3, np.c_[np.r_[np.ones(6), -np.ones(10)], np.full(16, NAN)]),
+        (3, [[1, 1], [NAN, 1], [1, NAN], [1, 1], [1, 1], [NAN, 1], [1, 1], [1, 1], [1, NAN]]),
+        (2, np.random.default_rng(0).choice([-1, 1], size=(5, 4))),
+    ],
+)
+def test_requested_patterns_are_no_worse_than_the_means(tmp_path, n_patterns, X):
+    X = np.array(X, dtype=float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = dt.HopfieldPatterns(n_patterns, random_state=0).fit(X)
+    assert 0 < model.n_patterns_ <= n_patterns
+    assert np.abs(model.fields_).max() < 100
+    assert model.score(X) > independent(X, model) - 0.02
+    dt.save(model, tmp_path / "m.npz")
+    assert dt.load(tmp_path / "m.npz").n_patterns_ == model.n_patterns_

@@ -151,7 +151,11 @@ def _no_less_likely(search: Search, state: State) -> State:
         state = freed(judge, state)
     if likelihood_of_all(state.fit, judge) >= least:
         return state
-    return means if search.n_patterns is None else _as_likely(judge, means, state.fit.Z)
+    if search.n_patterns is None:
+        return means
+    spread = freed(judge, search.nothing).fit.spread
+    means = means._replace(fit=means.fit._replace(spread=spread))
+    return _as_likely(judge, means, state.fit.Z)
 
 
 def of_samples(search: Search) -> tuple[State, bool]:
