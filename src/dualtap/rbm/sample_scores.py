@@ -49,7 +49,7 @@ def scores_at_a_look(
     >>> from dualtap.rbm.priors import BinaryPrior
     >>> model = RBM(np.zeros((1, 500)), np.zeros(500), BinaryPrior())
     >>> scores_at_a_look(np.ones((64, 500), np.float32), model)[0].round(1)
-    array([-22.2,  32. ])
+    array([-13.9,  20. ])
     """
     if isinstance(model.prior, GaussianPrior):
         return sample_scores(S, model)
