@@ -306,7 +306,7 @@ def test_archived_trials_are_run_again_and_adopted_if_they_agree(tmp_path, capsy
         return Archive(tmp_path).made["theory1"].code
 
     assert archived(results) == code_version(experiment.trial)
-    assert "| theory1 | 1 | 1 | 1 | changed since |" in capsys.readouterr().out
+    assert "| theory1 | 1 | 1 | 1 | 1 | changed since |" in capsys.readouterr().out
     name = next(key for key, value in results.items() if isinstance(value, float))
     assert archived({**results, name: results[name] + 0.01}) == "c0"
     assert Archive(tmp_path).rules == {"rule": "mark"}
