@@ -84,6 +84,8 @@ def _recovery(arguments: list[str]) -> None:
     trials = recovery.measure(cases, seeds, contenders, old=options.old)
     rows = recovery_tables.accuracy(trials)
     lines = recovery_tables.losses(trials)
+    if cases is None and options.only and options.old:
+        write("recovery-before", recovery_tables.BEFORE_TITLE, rows)
     if cases is not None or n_seeds is not None or options.only:
         print(markdown(rows), markdown(recovery_tables.likelihood(trials)), *lines, sep="\n")
         return

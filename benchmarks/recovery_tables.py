@@ -29,6 +29,13 @@ elsewhere none is known.
 Seconds are medians (ours: the shorter of two fits), two trials side by side on one thread each."""
 
 
+BEFORE_TITLE = """Recovery of patterns: this version against an earlier one
+
+As in the table of recovery, HopfieldPatterns and the default estimator of the earlier version
+("before") on the same data, in turn, in processes of their own; two trials side by side, one
+thread each. Written by ``python -m benchmarks recovery --only ours --old SRC``."""
+
+
 def accuracy(trials: list[Trial]) -> list[dict[str, Any]]:
     """Return one row per case: overlaps of everybody, then ours in detail, then seconds."""
     present = {key for t in trials for key in t.fits}
