@@ -190,8 +190,9 @@ def plot(results: Results) -> Figure:
         ax.set(xlabel="T")
     # What is drawn beside a rule is not at every load.
     beside = [line[columns.index("amp")] for line in axes[:-1]] if "amp" in columns else []
-    for ax in (*axes[-1], *beside):
-        ax.legend(framealpha=0.9, edgecolor="none", fontsize=7, loc="center right")
+    for ax in (*axes[-1], *beside):  # where no curve runs: beyond T_M, or below it between 0 and 1
+        place = "center left" if ax in beside else "center right"
+        ax.legend(frameon=False, fontsize=6.5, loc=place, handlelength=1.5, borderaxespad=0.2)
     letter(axes)
     return figure
 
@@ -207,7 +208,7 @@ def _draw_beside(ax: Axes, results: Results) -> None:
     for style, rule in zip(STYLES[4:], BESIDE, strict=False):
         mine = results.where(rule=rule)
         for N in mine.values("N")[-1:]:
-            label = f"{RULES[rule].removeprefix('AMP, sequential, ')}, N = {N}"
+            label = RULES[rule].removeprefix("AMP, sequential, ")
             _draw_curve(ax, mine.where(N=N), {**style, "label": label, "mfc": "none"})
 
 
@@ -241,7 +242,8 @@ def caption(results: Results) -> str:
         f"steps or sweeps, P/N = {loads}. Experiments per point: {counts}. Each experiment has "
         f"patterns and a start of its own; |m| = 1 at the start, 0.1 for Opper–Winther. Sequential "
         f"rules have damping {DAMPING:g}; the paper prints the damping of m, which reaches no "
-        f"pattern, while damping the field of AMP does. Bars are Wilson's 95 % intervals. Dotted, "
+        f"pattern, while damping the field of AMP does; rules drawn beside it have the largest N "
+        f"that they were run at. Bars are Wilson's 95 % intervals. Dotted, "
         f"by replica theory: retrieval states are stable below T_R and metastable below T_M; the "
         f"spin glass melts at T_g = 1 + √(P/N). The paper prints no P/N."
     )
