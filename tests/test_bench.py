@@ -398,10 +398,10 @@ def test_the_numbers_of_patterns_that_blind_methods_choose():
     assert len(methods.blind_linkage(X, 0)) == 5
     assert len(methods.blind_mixture(X, 0)) == 5
     rng = np.random.default_rng(2)
-    coins = rng.choice([-1.0, 1.0], size=(200, 800))
-    assert methods.n_above_noise(coins) == 1  # never fewer
+    fair_spins = rng.choice([-1.0, 1.0], size=(200, 800))
+    assert methods.n_above_noise(fair_spins) == 1  # never fewer
     planted = np.where(rng.random((3, 200, 1)) < 0.5, -1, 1) * rng.normal(size=(3, 1, 800))
-    seen = coins + planted.sum(axis=0)
+    seen = fair_spins + planted.sum(axis=0)
     assert methods.n_above_noise(seen) == methods.n_above_noise(seen.T) == 3
 
 

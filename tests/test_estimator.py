@@ -136,8 +136,8 @@ def test_probabilities_of_patterns(small):
 
 def test_unlike_samples_score_low(small):
     _, X, model = small
-    coins = np.random.default_rng(0).choice([-1, 1], size=(50, 300))
-    assert model.score_samples(coins).max() < model.score_samples(X).min()
+    fair_spins = np.random.default_rng(0).choice([-1, 1], size=(50, 300))
+    assert model.score_samples(fair_spins).max() < model.score_samples(X).min()
     assert model.score_samples(X).mean() == pytest.approx(model.score(X))
 
 

@@ -159,8 +159,8 @@ def test_summaries_are_escaped(samples):
 
 
 def test_nothing_found_is_shown_too():
-    coins = np.random.default_rng(0).choice([-1, 1], size=(30, 200))
-    assert "no pattern: " in dt.HopfieldPatterns(random_state=0).fit(coins)._repr_html_()
+    fair_spins = np.random.default_rng(0).choice([-1, 1], size=(30, 200))
+    assert "no pattern: " in dt.HopfieldPatterns(random_state=0).fit(fair_spins)._repr_html_()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

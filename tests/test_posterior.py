@@ -41,7 +41,7 @@ def with_gaps(X, missing, seed=9):
     return np.where(np.random.default_rng(seed).random(X.shape) < missing, 0, X)
 
 
-def coins(shape, seed=0):
+def fair_spins(shape, seed=0):
     return np.random.default_rng(seed).choice([-1, 1], size=shape)
 
 
@@ -269,7 +269,7 @@ def test_strong_posterior_with_gaps_and_fields_is_calibrated():
 
 
 def test_coefficients_are_overlaps_over_what_was_observed():
-    zeta = coins((2, 40)).astype(np.float32)
+    zeta = fair_spins((2, 40)).astype(np.float32)
     X = with_gaps(np.stack([zeta[0], -zeta[1]]), 0.5)
     found = coefficients(blocks_of(X), zeta, np.float32(1.5))
     np.testing.assert_allclose(np.diag(found), [1.5, -1.5], rtol=1e-6)

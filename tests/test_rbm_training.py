@@ -443,8 +443,8 @@ def divergence(teacher, model):
 def test_pcd_finds_the_teacher(prior, centering):
     teacher = make(prior, n_spins=8, scale=TEACHERS[prior][0], seed=5)
     X = draw(teacher, 20_000)
-    coins = RBM(np.zeros((1, 8)), np.arctanh(X.mean(axis=0)), PRIORS[prior])
-    assert divergence(teacher, coins) > 1
+    fair_spins = RBM(np.zeros((1, 8)), np.arctanh(X.mean(axis=0)), PRIORS[prior])
+    assert divergence(teacher, fair_spins) > 1
     # 24 parameters from 20 000 samples cost 24 / 40 000 nats at least, on average.
     model = trained(X, prior, 3000, falling_rate(prior, centering=centering))
     assert divergence(teacher, model) < 0.01

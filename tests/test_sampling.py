@@ -84,7 +84,7 @@ def test_annealed_chains_reach_the_curie_weiss_magnetization():
     X = model.sample(200, start="annealed", n_sweeps=100, random_state=1)
     overlap = X @ model.patterns[0].astype(float) / 1000
     assert np.abs(overlap).mean() == pytest.approx(m, abs=0.005)
-    # Neither sign is preferred: 200 fair coins, six standard deviations.
+    # Neither sign is preferred: 200 fair fair_spins, six standard deviations.
     assert abs(np.sign(overlap).sum()) < 6 * math.sqrt(200)
 
 

@@ -357,4 +357,4 @@ def test_cross_validation_scores_are_pseudo_likelihoods(samples, estimator):
     assert scores.shape == (3,)
     assert (scores < 0).all()
     if not isinstance(estimator, NaiveMeanField):  # which is no good where samples cluster
-        assert scores.mean() > -np.log(2)  # of coins
+        assert scores.mean() > -np.log(2)  # of fair_spins

@@ -39,7 +39,7 @@ def spectrum_of(X, seed=0, **options):
     return spectrum.spectrum(blocks_of(X), np.random.default_rng(seed), **options)
 
 
-def coins(rng, shape):
+def fair_spins(rng, shape):
     return rng.choice(np.array([-1, 1], dtype=np.int8), size=shape)
 
 
@@ -53,7 +53,7 @@ def samples(beta, n_patterns, n_samples, n_spins=300, seed=0, start="auto"):
 
 def incomplete(shape, seed=0):
     rng = np.random.default_rng(seed)
-    X = coins(rng, shape)
+    X = fair_spins(rng, shape)
     X[rng.random(shape) < 0.3] = 0
     return X
 
@@ -128,7 +128,7 @@ def alarms(shape, mask=None):
     found = 0
     for seed in range(N_DRAWS):
         rng = np.random.default_rng(seed)
-        X = coins(rng, shape)
+        X = fair_spins(rng, shape)
         if mask is not None:
             X[rng.random(shape) < mask(rng, shape)] = 0
         found += spectrum_of(X).n_signal > 0
@@ -159,7 +159,7 @@ def test_coins_with_unequal_gaps_rarely_look_like_signal(shape):
 def test_unequal_gaps_look_like_signal_unless_balanced():
     """The test above is not empty: without the scaling nearly every draw is an alarm."""
     rng = np.random.default_rng(0)
-    X = coins(rng, (150, 150)).astype(float)
+    X = fair_spins(rng, (150, 150)).astype(float)
     observed = rng.uniform(0.2, 1, size=150)[:, None] * rng.uniform(0.2, 1, size=150)
     X[rng.random(X.shape) > observed] = 0
     values = np.linalg.svd(X, compute_uv=False) ** 2
@@ -168,7 +168,7 @@ def test_unequal_gaps_look_like_signal_unless_balanced():
 
 def test_largest_deviates_of_noise_follow_tracy_and_widom():
     t = [
-        spectrum_of(coins(np.random.default_rng(seed), (150, 150))).deviates[0]
+        spectrum_of(fair_spins(np.random.default_rng(seed), (150, 150))).deviates[0]
         for seed in range(100, 200)
     ]
     # Tracy–Widom of real matrices: mean -1.21, deviation 1.27. A hundred draws have errors of
@@ -237,7 +237,7 @@ def test_a_paramagnet_well_above_threshold_is_seen(n_patterns, missing):
 
 
 def test_values_and_total_are_those_of_the_matrix():
-    X = coins(np.random.default_rng(0), (60, 90))
+    X = fair_spins(np.random.default_rng(0), (60, 90))
     sigma, Vt = np.linalg.svd(X.astype(float), full_matrices=False)[1:]
     for matrix, vectors in [(X, Vt), (X.T, None)]:
         found = spectrum_of(matrix, n_least=3)
@@ -257,7 +257,7 @@ def test_deviates_are_invariant_under_permutations_and_signs(missing):
     _, X = samples(0.8, 2, 150, n_spins=120)
     X[rng.random(X.shape) < missing] = 0
     rows, columns = rng.permutation(150), rng.permutation(120)
-    signs = coins(rng, 150)[:, None] * coins(rng, 120)
+    signs = fair_spins(rng, 150)[:, None] * fair_spins(rng, 120)
     found, expected = spectrum_of((signs * X)[rows][:, columns]), spectrum_of(X)
     assert found.n_signal == expected.n_signal
     np.testing.assert_allclose(found.deviates[:50], expected.deviates[:50], atol=2e-3)
@@ -322,7 +322,7 @@ def always_lanczos(monkeypatch):
 
 
 KINDS = {
-    "noise": lambda M, N: coins(np.random.default_rng(0), (M, N)),
+    "noise": lambda M, N: fair_spins(np.random.default_rng(0), (M, N)),
     "weak": lambda M, N: samples(0.8, 3, M, N)[1],
     "mixed": lambda M, N: samples(1.2, 4, M, N)[1],
     "strong": lambda M, N: samples(2.0, 5, M, N)[1],
@@ -367,9 +367,9 @@ def test_coefficients_are_those_of_the_samples(shape):
 
 def test_coefficients_of_weighted_samples_are_not_known():
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((60, 150)) < 0.2, 0, coins(rng, (60, 150)))
+    X = np.where(rng.random((60, 150)) < 0.2, 0, fair_spins(rng, (60, 150)))
     assert spectrum_of(X).coefficients is None
-    blocks, variance = blocks_of(coins(rng, (60, 150))), np.full(150, 2, np.float32)
+    blocks, variance = blocks_of(fair_spins(rng, (60, 150))), np.full(150, 2, np.float32)
     assert spectrum.spectrum(blocks, rng, variance=variance).coefficients is None
 
 
@@ -377,7 +377,7 @@ def test_lanczos_goes_on_until_it_has_seen_noise(always_lanczos):
     """Patterns sampled ever more seldom leave no gap: 16 values are not enough for 30."""
     rng = np.random.default_rng(0)
     often = np.round(np.geomspace(60, 4, 30)).astype(int)
-    Z = np.repeat(coins(rng, (30, 600)), often, axis=0)
+    Z = np.repeat(fair_spins(rng, (30, 600)), often, axis=0)
     X = np.where(rng.random(Z.shape) < 0.1, -Z, Z)
     found = spectrum_of(X)
     assert found.n_signal == count_signals(deviates(squares(X), X.size, *X.shape)) == 30
@@ -448,9 +448,9 @@ RANKS = [1, 2, 5, 15, 16, 17, 24, 40]
 @pytest.mark.parametrize("signed", [False, True])
 def test_data_of_few_directions(shape, rank, signed):
     rng = np.random.default_rng(rank)
-    X = coins(rng, (rank, shape[1]))[np.arange(shape[0]) % rank]
+    X = fair_spins(rng, (rank, shape[1]))[np.arange(shape[0]) % rank]
     if signed:
-        X = X * coins(rng, (shape[0], 1))
+        X = X * fair_spins(rng, (shape[0], 1))
     first, again = spectrum_of(X), spectrum_of(X)
     exact = squares(X)
     assert first.n_signal == rank
@@ -553,7 +553,7 @@ def test_the_likely_rank_has_no_units(values, n_more, scale):
 
 
 def test_values_that_fall_to_zero_at_full_rank_are_no_gap():
-    X = coins(np.random.default_rng(0), (20, 22))
+    X = fair_spins(np.random.default_rng(0), (20, 22))
     values = squares(X)
     assert values[-2] > 2 * values[-1]
     whole = made_up(values, 20, 22, n_signal=20)
@@ -581,9 +581,9 @@ def test_a_gap_that_ends_at_noise_is_the_only_likely_rank():
 @pytest.mark.parametrize("n_samples", [100, 250])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_likely_rank_beside_coins_is_the_number_of_clusters(n_samples, seed):
-    """Noise of clusters is small, so that coins among them look like signals of their own."""
+    """Noise of clusters is small, so that fair_spins among them look like signals of their own."""
     _, X = samples(2.0, 5, n_samples, 500, seed)
-    X[: n_samples // 5] = coins(np.random.default_rng(seed + 100), (n_samples // 5, 500))
+    X[: n_samples // 5] = fair_spins(np.random.default_rng(seed + 100), (n_samples // 5, 500))
     whole = spectrum_of(X)
     assert whole.n_signal > 5
     assert likely_ranks(whole, *X.shape)[0][0] == 5

@@ -41,7 +41,7 @@ def rbm():
 
 
 @pytest.fixture(scope="session")
-def coins():
+def fair_spins():
     X = np.random.default_rng(0).integers(0, 2, (60, 90))
     return dt.HopfieldPatterns(random_state=0).fit(X), X
 
@@ -91,7 +91,7 @@ def general():
 
 
 @pytest.fixture(scope="session")
-def pages(tmp_path_factory, digits, taught, votes, rbm, coins, large, general):
+def pages(tmp_path_factory, digits, taught, votes, rbm, fair_spins, large, general):
     """Write every kind of page once."""
     folder = tmp_path_factory.mktemp("pages")
     names = [HOSTILE, "<b>bold</b>", "a & b", *(f"vote {i}" for i in range(13))]
@@ -113,7 +113,7 @@ def pages(tmp_path_factory, digits, taught, votes, rbm, coins, large, general):
         ),
         "rbm": (rbm[0], {"spins": rbm[1], "teacher": rbm[2]}),
         "deflation": (deflated, {"spins": rbm[1]}),
-        "nothing": (coins[0], {"spins": coins[1]}),
+        "nothing": (fair_spins[0], {"spins": fair_spins[1]}),
         "bare": (taught[0], {}),
         "general": (general[0], {"spins": general[1]}),
         "images": (general[0], {"spins": general[1], "shape": (8, 8)}),

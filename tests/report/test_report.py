@@ -243,7 +243,7 @@ def test_an_rbm_that_learned_nothing_says_so():
     assert "Train longer" in lead(shown)[1]
 
 
-def test_charts_are_drawn_for_what_is_known(rbm, taught, coins):
+def test_charts_are_drawn_for_what_is_known(rbm, taught, fair_spins):
     def keys(model, *arguments, **options):
         return {chart.key for chart in charts(contents(checked(model, *arguments, **options)))}
 
@@ -256,7 +256,7 @@ def test_charts_are_drawn_for_what_is_known(rbm, taught, coins):
     assert keys(rbm[0], rbm[1]) == {
         *("overlaps", "sizes", "best", "likelihood", "learning", "singular")
     }
-    assert keys(*coins) == {"likelihood", "spectrum"}
+    assert keys(*fair_spins) == {"likelihood", "spectrum"}
 
 
 def test_strengths_zeros_steps_and_path_are_shown(general):
@@ -310,20 +310,20 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, taught):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_nothing_is_overwritten_without_force(tmp_path, coins):
+def test_nothing_is_overwritten_without_force(tmp_path, fair_spins):
     path = tmp_path / "report.html"
     path.write_text("mine")
     with pytest.raises(FileExistsError, match="pass force=True"):
-        write_report(coins[0], path)
+        write_report(fair_spins[0], path)
     assert path.read_text() == "mine"
-    write_report(coins[0], path, force=True)
+    write_report(fair_spins[0], path, force=True)
     assert "No pattern found" in path.read_text(encoding="utf-8")
 
 
-def test_without_plotly_it_says_what_to_install(tmp_path, coins, monkeypatch):
+def test_without_plotly_it_says_what_to_install(tmp_path, fair_spins, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(ImportError, match=r"pip install 'dualtap\[report\]'"):
-        write_report(coins[0], tmp_path / "report.html")
+        write_report(fair_spins[0], tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 
 

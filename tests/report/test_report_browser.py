@@ -305,10 +305,10 @@ def test_what_comes_from_files_is_never_markup(visit):
     assert page.locator("img").count() == 0
 
 
-def test_when_nothing_is_found_the_page_says_why(visit, coins):
+def test_when_nothing_is_found_the_page_says_why(visit, fair_spins):
     page = visit("nothing", **PHONE)
     assert page.locator("h1").inner_text() == "No pattern found"
-    assert coins[0].reason_[1:] in page.locator(".lead").inner_text()
+    assert fair_spins[0].reason_[1:] in page.locator(".lead").inner_text()
     assert page.locator("#patterns").count() == 0
     assert page.locator("[data-chart=spectrum] .point").count() > 10
 
