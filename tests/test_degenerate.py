@@ -125,7 +125,13 @@ def a_single_one(rng):
 
 @pytest.mark.parametrize(
     ("make", "n_patterns"),
-    [(rows_repeated, None), (one_hot, None), (columns_twice, None), (fair_spins, 5), (a_single_one, 8)],
+    [
+        (rows_repeated, None),
+        (one_hot, None),
+        (columns_twice, None),
+        (fair_spins, 5),
+        (a_single_one, 8),
+    ],
 )
 def test_no_fit_is_below_independent_spins(make, n_patterns):
     """Each was, or ended in an error."""
