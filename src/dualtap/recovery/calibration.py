@@ -41,6 +41,9 @@ LINEAR = 0.2
 """Share of the variance up to which spins respond linearly (``benchmarks recovery``)."""
 FEWEST_EVENTS = 8
 """Events of a rare spin below which its variance is not trusted (``benchmarks nulls``)."""
+HIDDEN = 0.25
+"""Patterns that may lie below the noise edge, as a share of those above it, if their number is
+given (``benchmarks recovery``: P=1, M=125; P=20, M=1000)."""
 DIMENSIONS = 4
 """One direction is looked at for so many spins (``benchmarks structure``: assemblies)."""
 ONE_SIZE = 0.3

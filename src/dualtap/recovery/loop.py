@@ -42,6 +42,7 @@ from dualtap.recovery.moves import (
     of_one_strength,
     simplest,
     stated,
+    with_all,
     with_fewer,
     with_patterns,
 )
@@ -180,7 +181,7 @@ def of_samples(search: Search) -> tuple[State, bool]:
     if not len(found.patterns):
         return state, False
     other = hopfield(search, found.patterns)
-    if len(found.patterns) == given or search.explained_by(other):
+    if search.explained_by(other):
         other = enlarged(search.judge, other)
         state = search.better(state, other, "add", "rotation, straightened")
         return state, other is state
@@ -190,7 +191,7 @@ def of_samples(search: Search) -> tuple[State, bool]:
         # Entries set without the patterns that are missing would become those of mixtures.
         Z = np.concatenate([found.patterns, found.rest])
         state = search.better(state, _of_all(search, Z), "add", "samples in the rest of the space")
-    return state, search.explained_by(state)
+    return state, len(state.fit.Z) == given or search.explained_by(state)
 
 
 def _of_all(search: Search, Z: F32) -> State:
@@ -227,12 +228,17 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     k = given or whole.n_signal
     search.judge.n_seen = whole.n_signal
     one, explained = np.ones(blocks.n_spins, np.float32), False
+    hidden = max(calibration.HIDDEN * whole.n_signal, 1)
+    keep_all = given is not None and k <= whole.n_signal + hidden
     for m in rotated(blocks, one, whole.vectors[:k], search.rng):
         Z = binary(m)
-        other = enlarged(search.judge, of_one_strength(search.judge, Z))
+        model = with_all if keep_all else of_one_strength
+        other = enlarged(search.judge, model(search.judge, Z))
         if np.array_equal(other.fit.Z, Z):
             other = other._replace(m=m)
-        state = search.better(state, other, "add", "rotation, refined by TAP")
+        asked = keep_all and len(state.fit.Z) < len(other.fit.Z)
+        better = search.better(state, other, "add", "rotation, refined by TAP")
+        state = other if asked else better
         explained = explained or (other is state and len(other.fit.Z) == k)
     if len(state.fit.Z) and not looks_binary(state.fit.Z, whole, k, blocks):
         for n in {k, min(k, whole.n_above)} - {0}:

@@ -17,7 +17,7 @@ from dualtap.fitted.later import Once
 from dualtap.fitted.training import prior_precision
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
-from dualtap.recovery.judge import Curvature, Judge, Statistics
+from dualtap.recovery.judge import Curvature, Judge, OneStrength, Statistics
 from dualtap.spins import Spins
 from dualtap.spins.blocks import F32
 
@@ -30,6 +30,7 @@ _MOVED = 1.0  # nats for each strength, after which it is computed again at the 
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
 _FILLINGS, _SHORTER_FILLED = 8, 4.0  # times that gaps are filled anew, and steps shortened
 _SLACK = 0.1  # nats for each strength that filling the gaps anew may still gain
+_FILLED = 3e-3  # share by which a strength still changes after filling the gaps anew
 _EXACT = 1e-4
 _ENOUGH = 2**19  # entries that pin one strength down while patterns are looked for
 _CONDENSED = 1 - 1e-6
@@ -280,19 +281,28 @@ def _common_strength(judge: Judge, Z: F32, beta: float, most: int | None = _ENOU
     """Return the likeliest strength that all patterns have in common, without fields."""
     none, precision = np.zeros(judge.n_spins), float(strength_precision(Z).mean())
     for n in (calibration.CURVATURE_ENTRIES, most):  # a few samples first
-        judge.fill(Z, np.full(len(Z), beta), none, n)
-        some = judge.one_strength(Z, n)
-        low, high = 0.0, np.inf
-        for _ in range(_STEPS):
-            slope, curvature = some.derivatives(beta)
-            slope, curvature = slope - precision * beta, curvature + precision
-            low, high = (beta, high) if slope > 0 else (low, beta)
-            new = min(beta + slope / curvature, 2 * beta + 1)
-            new = new if low < new < high else (low + min(high, 2 * low + 1)) / 2
-            settled = abs(new - beta) < _EXACT * (beta + 1e-3)
-            beta = new
-            if settled:
+        for _ in range(_FILLINGS if judge.has_gaps else 1):
+            before = beta
+            judge.fill(Z, np.full(len(Z), beta), none, n)
+            beta = _likeliest_strength(judge.one_strength(Z, n), beta, precision)
+            if abs(beta - before) < _FILLED * before:
                 break
+    return beta
+
+
+def _likeliest_strength(some: OneStrength, beta: float, precision: float) -> float:
+    """Return the strength at which the slope of the likelihood and its prior vanishes."""
+    low, high = 0.0, np.inf
+    for _ in range(_STEPS):
+        slope, curvature = some.derivatives(beta)
+        slope, curvature = slope - precision * beta, curvature + precision
+        low, high = (beta, high) if slope > 0 else (low, beta)
+        new = min(beta + slope / curvature, 2 * beta + 1)
+        new = new if low < new < high else (low + min(high, 2 * low + 1)) / 2
+        settled = abs(new - beta) < _EXACT * (beta + 1e-3)
+        beta = new
+        if settled:
+            break
     return beta
 
 
