@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from dualtap._threads import one_blas_thread
 from dualtap.local_fields import cross_filled, local_fields
 from dualtap.metrics.likelihoods import block_likelihoods
 from dualtap.spins import Spins
@@ -84,7 +85,8 @@ def usual_scores(
     array([-1.313, -0.313])
     """
     zeta = patterns.astype(np.float32)
-    found = [block_likelihoods(S, zeta, strengths, fields, means) for S in _blocks(rows, _HELD)]
+    with one_blas_thread():
+        found = [block_likelihoods(S, zeta, strengths, fields, means) for S in _blocks(rows, _HELD)]
     total, count = np.concatenate(found).T
     return np.sort(total[count > 0] / count[count > 0])
 

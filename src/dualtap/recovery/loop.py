@@ -116,13 +116,13 @@ def recover(
     search = Search(spins, blocks_of(spins, where=where), Judge(spins), n_patterns, watch)
     with one_blas_thread(), np.errstate(**FALSE_ALARMS):
         state, explained = of_samples(search)
-        if not explained:
-            state = grown(search, state)
-        elif n_patterns is None:
-            state, explained = _or_sparse(search, _or_flat(search, state))
         if n_patterns is not None:
-            state = _likeliest(search, state, n_patterns)
-        elif not explained:
+            state = _likeliest(search, state, explained, n_patterns)
+        elif explained:
+            state, explained = _or_sparse(search, _or_flat(search, state))
+        else:
+            state = grown(search, state)
+        if n_patterns is None and not explained:
             state = confirmed(search, state)
         state = refined(search, state)
         simple = simplest(search.judge, state)
@@ -292,12 +292,18 @@ def _confirmed_by(halves: Halves, search: Search, state: State, pools: Pools) ->
         state = other
 
 
-def _likeliest(search: Search, state: State, n_patterns: int) -> State:
-    """Return the likeliest model of so many patterns that several starts lead to."""
+def _likeliest(search: Search, state: State, explained: bool, n_patterns: int) -> State:
+    """Return the likeliest model of so many patterns that several starts lead to.
+
+    Large data have one start: entries turned while patterns are missing become those of mixtures,
+    so patterns are first of all as many as they should be.
+    """
     starts = [state]
-    done = len(state.fit.Z) == n_patterns and search.explained_by(state)
-    if search.judge.n_spins <= MOST_SPINS and not done:
-        starts += [confirmed(search, search.nothing), search.nothing]
+    if search.judge.n_spins <= MOST_SPINS and not (
+        len(state.fit.Z) == n_patterns and search.explained_by(state)
+    ):
+        first = state if explained else grown(search, state)
+        starts = [first, confirmed(search, search.nothing), search.nothing]
     rivals = [forced(search, start, n_patterns) for start in starts]
     return max(rivals, key=lambda rival: (len(rival.fit.Z), rival.fit.L))
 

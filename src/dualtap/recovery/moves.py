@@ -59,9 +59,17 @@ def of_one_strength(judge: Judge, Z: F32) -> State:
     return without_idle(judge, with_all(judge, Z))
 
 
-def with_all(judge: Judge, Z: F32) -> State:
-    """Return the Hopfield model of patterns, whether or not each is worth its cost."""
-    start = np.ones(len(Z)), np.zeros(judge.n_spins)
+def with_all(judge: Judge, Z: F32, beta: float = 1.0) -> State:
+    """Return the Hopfield model of patterns, whether or not each is worth its cost.
+
+    Parameters
+    ----------
+    judge : Judge
+    Z : array of shape (n_patterns, n_spins)
+    beta : float
+        Where the strength starts.
+    """
+    start = np.full(len(Z), beta), np.zeros(judge.n_spins)
     return stated(judge, refit(judge, Z, *start, HOPFIELD))
 
 

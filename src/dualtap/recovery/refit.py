@@ -30,7 +30,7 @@ _MOVED = 1.0  # nats for each strength, after which it is computed again at the 
 _SLOW = 0.1  # share of the last rise, above which the curvature is computed again
 _FILLINGS, _SHORTER_FILLED = 8, 4.0  # times that gaps are filled anew, and steps shortened
 _SLACK = 0.1  # nats for each strength that filling the gaps anew may still gain
-_FILLED = 3e-3  # share by which a strength still changes after filling the gaps anew
+_FILLED = 3e-3  # share by which filling the gaps anew would still change a strength
 _EXACT = 1e-4
 _ENOUGH = 2**19  # entries that pin one strength down while patterns are looked for
 _CONDENSED = 1 - 1e-6
@@ -125,15 +125,17 @@ def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
             share /= _SHORTER_FILLED
             continue
         (g, b), best = further, best + gain
-        if share == 1 and _to_gain(judge, fit, precision, A) < _SLACK * (len(g) + 1):
+        if share == 1 and _to_gain(fit, judge.statistics(Z, fit.g, fit.b), A) < _SLACK * (
+            len(g) + 1
+        ):
             return fit
         fit, share = _climbed(judge, Z, g, b, parameters), 1.0
     return at(judge, Z, g, b, parameters, fit.spread)
 
 
-def _to_gain(judge: Judge, fit: Fit, precision: F64, A: F64) -> float:
-    """Return what a Newton step from a fit would gain with the gaps as they are filled now."""
-    now = judge.statistics(fit.Z, fit.g, fit.b)
+def _to_gain(fit: Fit, now: Statistics, A: F64) -> float:
+    """Return what a Newton step from a fit would gain by what the samples say of it now."""
+    precision = strength_precision(fit.Z)
     slope = now.slope - A @ now.residual - precision * fit.g
     stiff = precision + _ROUNDING * np.diag(fit.curvature.H)
     step = newton_step(now, slope, fit.curvature, fit.mean_field, stiff, fit.spread, fit.parameters)
@@ -141,6 +143,19 @@ def _to_gain(judge: Judge, fit: Fit, precision: F64, A: F64) -> float:
     if fit.parameters.fields:
         gain += (now.residual - fit.mean_field / fit.spread) @ step[1]
     return 0.5 * float(gain)
+
+
+def first_step(judge: Judge, fit: Fit, Z: F32) -> tuple[Fit, float]:
+    """Return a fit with other patterns in the places of its own, and what a step would gain.
+
+    Strengths, fields and curvature are still those of the fit: one pass tells whether it is worth
+    while to fit them anew.
+    """
+    A = _shift(judge, Z, fit.parameters)
+    judge.fill(Z, fit.g, fit.b)
+    now = judge.statistics(Z, fit.g, fit.b)
+    other = fit._replace(Z=Z, L=now.L, statistics=now, mean_field=fit.b + fit.g @ A)
+    return other, _to_gain(other, now, A)
 
 
 def _climbed(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
@@ -280,13 +295,18 @@ def fit_beta(spins: Spins, patterns: ArrayLike) -> float:
 def _common_strength(judge: Judge, Z: F32, beta: float, most: int | None = _ENOUGH) -> float:
     """Return the likeliest strength that all patterns have in common, without fields."""
     none, precision = np.zeros(judge.n_spins), float(strength_precision(Z).mean())
+    shrinks = 1.0  # by which factor every step is shorter than the last
     for n in (calibration.CURVATURE_ENTRIES, most):  # a few samples first
+        last = 0.0
         for _ in range(_FILLINGS if judge.has_gaps else 1):
             before = beta
             judge.fill(Z, np.full(len(Z), beta), none, n)
             beta = _likeliest_strength(judge.one_strength(Z, n), beta, precision)
-            if abs(beta - before) < _FILLED * before:
+            step = abs(beta - before)
+            shrinks = min(step / last, 1.0) if last else shrinks
+            if shrinks * step < _FILLED * before:
                 break
+            last = step
     return beta
 
 
