@@ -36,7 +36,9 @@ COMPARED = 96
 MOST_ADDED = 24
 """and added at once."""
 ADDED_AT_ONCE = 4
-"""Candidates added at once that are described (``benchmarks real``: objective, time)."""
+"""Candidates added at once that are described (``benchmarks real``: objective, time),"""
+ADDED_PER = 8
+"""or one per so many patterns that the model has, if these are more."""
 LINEAR = 0.2
 """Share of the variance up to which spins respond linearly (``benchmarks recovery``)."""
 FEWEST_EVENTS = 8

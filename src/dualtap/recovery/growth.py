@@ -22,6 +22,8 @@ from dualtap.recovery.selection import chosen, described_costs
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
 
+_FEWER = 4  # times as few candidates are tried if those together do not pay
+
 
 def length_of(state: State) -> float:
     """Return the description length of a model."""
@@ -89,8 +91,8 @@ def with_simple_structure(search: Search, state: State) -> State:
 
 def completed(search: Search, state: State) -> State:
     """Return the model with candidates of all proposers added, a few at a time, while shorter."""
-    most = calibration.ADDED_AT_ONCE
-    while most:
+    fewer = 1
+    while most := _at_once(state) // fewer:
         pool = candidates(search.judge, state, search.left(search.blocks, state), search.rng)
         new = chosen(search.judge, state, pool, partial(described_costs, search.judge, state), most)
         if not len(new):
@@ -100,9 +102,15 @@ def completed(search: Search, state: State) -> State:
         apart = halved(search.judge, other)
         other = other if apart is other else with_turned_bits(search, apart)
         better = search.better(state, other, "add", "candidates")
-        most = most if better is other else min(most, len(new)) // 4
+        if better is state:
+            fewer = _FEWER * _at_once(state) // len(new)
         state = better
     return state
+
+
+def _at_once(state: State) -> int:
+    """Return how many candidates are added at once: a share of the patterns of a large model."""
+    return max(calibration.ADDED_AT_ONCE, len(state.fit.Z) // calibration.ADDED_PER)
 
 
 def with_flat(search: Search, state: State, flat: F32) -> State:
