@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dualtap.cli.terminal import plain, print_pictures, print_result
+from dualtap.cli.terminal import print_pictures, print_result, printable
 from dualtap.report.summary import carrying_spins
 
 
@@ -285,14 +285,14 @@ def test_names_command_neither_rich_nor_the_terminal(capsys, monkeypatch):
 
 @given(st.text())
 def test_plain_text_has_nothing_invisible(text):
-    seen = plain(text)
+    seen = printable(text)
     assert seen.isprintable() or any(c in "\xa0\u2028\u2029" or c.isspace() for c in seen)
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", seen)
-    assert plain(seen) == seen
+    assert printable(seen) == seen
 
 
 def test_words_of_any_alphabet_stay():
-    assert plain("naïve 中文 β=2 😀 [x]") == "naïve 中文 β=2 😀 [x]"
+    assert printable("naïve 中文 β=2 😀 [x]") == "naïve 中文 β=2 😀 [x]"
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,16 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.covariance import shrunk_covariance
 
 from dualtap._threads import one_blas_thread
 from dualtap._validation import Interval, StrOptions
 from dualtap.baselines._pairwise import PairwiseIsing, few_samples
+from dualtap.baselines.regressions import FloatArray
 from dualtap.spins import Spins
 from dualtap.spins.blocks import weighted
-
-FloatArray = NDArray[np.float64]
 
 
 def magnetizations(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:

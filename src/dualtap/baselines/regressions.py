@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from dualtap._progress import Advance
 from dualtap._threads import one_blas_thread
-from dualtap.local_fields import log_sigmoid
+from dualtap.local_fields import log_likelihoods, log_sigmoid
 
 FloatArray = NDArray[np.float64]
 RealArray = NDArray[np.float32] | NDArray[np.float64]
@@ -67,19 +67,15 @@ def ising_pseudo_likelihood(
     -0.1269
     """
     S = np.asarray(X, dtype=np.float32)
-    n_observed = np.count_nonzero(S, axis=1)
     w = np.ones(len(S)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    count = float(w @ n_observed)
+    count = float(w @ np.count_nonzero(S, axis=1))
     if count == 0:
         raise ValueError("X has no observed entry")
     with one_blas_thread():
         h = S @ np.asarray(couplings, dtype=np.float32).T
     if fields is not None:
         h += np.asarray(fields, dtype=np.float32)
-    h *= 2 * S
-    totals = log_sigmoid(h, out=h).sum(axis=1, dtype=np.float64)
-    totals += (S.shape[1] - n_observed) * log(2)
-    return float(w @ totals / count)
+    return float(w @ log_likelihoods(S, h) / count)
 
 
 class PenalisedLoss:

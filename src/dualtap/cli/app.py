@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,6 +55,13 @@ app = typer.Typer(
 FORMATS = ".npz, .npy, .csv, .tsv (also .gz), .parquet, .h5, .arrow or .zarr"
 READ_FORMATS = FORMATS.replace(".arrow or .zarr", ".arrow, .zarr, .bed or .h5ad")
 
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by `dualtap fit`.")
+]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {READ_FORMATS}.")]
+SamplesOut = Annotated[
+    Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.", metavar="N", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]

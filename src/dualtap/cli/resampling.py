@@ -10,14 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import READ_FORMATS, Force, Jobs, Json, Quiet, Seed, command, print_outcome
-from dualtap.cli.reading import Reading, reads_samples
-from dualtap.cli.results import DataFile, ModelFile, Table
+from dualtap.cli.app import (
+    READ_FORMATS,
+    DataFile,
+    Force,
+    Jobs,
+    Json,
+    ModelFile,
+    Quiet,
+    Seed,
+    command,
+    print_outcome,
+)
+from dualtap.cli.reading import ReadingOptions, reads_samples
+from dualtap.cli.results import Table
 
 if TYPE_CHECKING:
     from dualtap.comparison import Comparison
     from dualtap.io import SampleFile
-    from dualtap.io.models import Model
+    from dualtap.report.material import Model
     from dualtap.resampling import Stability
 
 Refits = Annotated[
@@ -47,7 +58,7 @@ def stability(
     model: ModelFile,
     data: DataFile,
     output: Table,
-    reading: Reading,
+    reading: ReadingOptions,
     edges: Annotated[
         Path | None,
         typer.Option(
@@ -151,7 +162,7 @@ def _range(found: Stability) -> str:
 def compare(
     first: GroupFile,
     second: OtherGroupFile,
-    reading: Reading,
+    reading: ReadingOptions,
     output: PatternTable = None,
     patterns: Annotated[
         int | None,
