@@ -36,11 +36,11 @@ _OPTIONS: dict[str, Any] = {
     ],
     "true": Annotated[
         str | None,
-        typer.Option(help="Value of a table that means +1, such as yes.", metavar="VALUE"),
+        typer.Option(help="Value in a table that means +1, such as yes.", metavar="VALUE"),
     ],
     "false": Annotated[
         str | None,
-        typer.Option(help="Value of a table that means -1, such as no.", metavar="VALUE"),
+        typer.Option(help="Value in a table that means -1, such as no.", metavar="VALUE"),
     ],
     "weights": Annotated[
         str | None,
@@ -59,7 +59,7 @@ _OPTIONS: dict[str, Any] = {
     "allow_expansion": Annotated[
         bool,
         typer.Option(
-            "--allow-expansion", help="Read a file that expands to more than 200 times its size."
+            "--allow-expansion", help="Accept a file that unpacks to more than 200 times its size."
         ),
     ],
 }

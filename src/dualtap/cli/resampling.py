@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 Refits = Annotated[
     int, typer.Option("--refits", "-n", help="Number of refits.", metavar="N", min=2)
 ]
-GroupFile = Annotated[Path, typer.Argument(metavar="A", help=f"A group: {READ_FORMATS}.")]
+GroupFile = Annotated[Path, typer.Argument(metavar="A", help=f"First group: {READ_FORMATS}.")]
 OtherGroupFile = Annotated[
-    Path, typer.Argument(metavar="B", help="Another, with the same columns.")
+    Path, typer.Argument(metavar="B", help="Second group, with the same columns.")
 ]
 PatternTable = Annotated[
     Path | None,
@@ -76,10 +76,10 @@ def stability(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Refit to random parts of DATA, and write how often each entry is found again.
+    """Refit the model to random parts of DATA, and write how often each entry is found again.
 
-    One row per spin: its name, its entry in each pattern, and the share of refits to halves that
-    agree. Couplings have intervals from refits to three quarters.
+    One row per spin: its name, its entry in each pattern, and the share of refits to random halves
+    that agree. Intervals of couplings are from refits to three quarters of the samples.
     """
     from dualtap._files import check_free
     from dualtap.io import EDGE_FORMATS, TABLE_FORMATS, load, matched, write_edges, write_table
@@ -169,7 +169,7 @@ def compare(
         typer.Option(help="Number of patterns, if known.", metavar="P", min=1),
     ] = None,
     permutations: Annotated[
-        int, typer.Option(help="Number of random deals to groups.", metavar="N", min=1)
+        int, typer.Option(help="Number of random permutations of the groups.", metavar="N", min=1)
     ] = 199,
     jobs: Jobs = 1,
     seed: Seed = 0,
@@ -177,9 +177,9 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Test if the same patterns and couplings serve two groups of samples.
+    """Test if two groups of samples have the same patterns and couplings.
 
-    Columns of B are matched with those of A by name. P-values are those of a permutation test.
+    Columns of B are matched with those of A by name. P-values are from a permutation test.
     """
     from dualtap._files import check_free
     from dualtap.io import TABLE_FORMATS, write_table

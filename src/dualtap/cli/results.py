@@ -83,8 +83,8 @@ def impute(
 ) -> None:
     """Fill missing entries of DATA with their most probable values given the rest of the row.
 
-    Columns of DATA are matched with the model by name and keep their order. Text that was read with
-    --true and --false is written in these words.
+    Columns of DATA are matched with the model by name and keep their order. Values that were read
+    with --true and --false are written with the same words.
     """
     from dualtap._files import check_free
     from dualtap.io import FORMATS as FILE_FORMATS
