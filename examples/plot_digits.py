@@ -13,14 +13,14 @@ import numpy as np
 from comparison import (
     Result,
     as_table,
-    draw_groups,
+    draw_classes,
+    draw_patterns,
     draw_pictures,
     draw_results,
     others,
     ours,
     put_together,
     split,
-    towards_samples,
 )
 from sklearn.cluster import KMeans
 
@@ -90,17 +90,12 @@ print(as_table(results))
 figure = plt.figure(figsize=(8, 9.5), layout="constrained")
 above, middle, below = figure.subfigures(3, 1, height_ratios=[1.1, 1.2, 1])
 axes = above.subplots(3, 1)
-patterns = towards_samples(model, data.X)
-heading = f"patterns, {min(10, len(patterns))} of {len(patterns)}"
-draw_pictures(axes[0], patterns, digits.shape, heading)
+draw_patterns(axes[0], model, data.X, digits.shape)
 draw_pictures(
     axes[1], [three, *steps], digits.shape, "a digit; the mean; with 1, 2, 4, 8, all patterns"
 )
 centres = KMeans(10, n_init=10, random_state=0).fit(data.X.astype(float)).cluster_centers_
 draw_pictures(axes[2], centres, digits.shape, "centres of k-means")
-left, right = middle.subplots(1, 2)
-draw_groups(left, data.y_test, data.groups(*overlaps), range(10), "k-means on overlaps")
-draw_groups(right, data.y_test, data.groups(data.X, data.X_test), range(10), "k-means on pixels")
-left.set_ylabel("digit", fontsize=9)
+draw_classes(middle, data, overlaps, range(10), "digit")
 draw_results(below, results)
 plt.show()

@@ -11,14 +11,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from comparison import (
     as_table,
-    draw_groups,
+    draw_classes,
+    draw_patterns,
     draw_pictures,
     draw_results,
     others,
     ours,
     put_together,
     split,
-    towards_samples,
 )
 
 import dualtap as dt
@@ -69,16 +69,11 @@ print(as_table(results))
 figure = plt.figure(figsize=(8, 10), layout="constrained")
 above, middle, below = figure.subfigures(3, 1, height_ratios=[1.7, 1.2, 0.9])
 axes = above.subplots(4, 1)
-patterns = towards_samples(model, data.X)
-heading = f"patterns, {min(10, len(patterns))} of {len(patterns)}"
-draw_pictures(axes[0], patterns, mnist.shape, heading)
+draw_patterns(axes[0], model, data.X, mnist.shape)
 title = "a digit; the mean; with 1, 2, 4, 8, 16, all patterns"
 for ax, row, text in zip(axes[1:], rows, (title, "", ""), strict=True):
     draw_pictures(ax, row, mnist.shape, text)
-left, right = middle.subplots(1, 2)
 overlaps = model.transform(data.X), model.transform(data.X_test)
-draw_groups(left, data.y_test, data.groups(*overlaps), range(10), "k-means on overlaps")
-draw_groups(right, data.y_test, data.groups(data.X, data.X_test), range(10), "k-means on pixels")
-left.set_ylabel("digit", fontsize=9)
+draw_classes(middle, data, overlaps, range(10), "digit")
 draw_results(below, results)
 plt.show()
