@@ -25,18 +25,18 @@ Pictures = tuple[NDArray[np.floating], Sequence[int]]
 NaN where a spin is not in a pattern.
 """
 
-_PER_PATTERN = {
-    "weights": ("share of samples", "{:.1%}"),
-    "share_plus": ("on + side", "{:.1%}"),
-    "share_minus": ("on − side", "{:.1%}"),
+_PER_PATTERN = {  # in two lines, to fit into 80 columns
+    "weights": ("share of\nsamples", "{:.1%}"),
+    "share_plus": ("on\n+ side", "{:.1%}"),
+    "share_minus": ("on\n− side", "{:.1%}"),
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
-    "mean_confidence": ("mean |m|", "{:.3f}"),
-    "unsure_bits": ("uncertain bits", "{:d}"),
-    "returned": ("found again", "{:.0%}"),
-    "cosine": ("median cosine", "{:.2f}"),
+    "mean_confidence": ("mean\n|m|", "{:.3f}"),
+    "unsure_bits": ("uncertain\nbits", "{:d}"),
+    "returned": ("found\nagain", "{:.0%}"),
+    "cosine": ("median\ncosine", "{:.2f}"),
     "bits": ("spins", "{:d}"),
-    "stable_bits": ("stable spins", "{:d}"),
+    "stable_bits": ("stable\nspins", "{:d}"),
 }
 _MOST_ROWS = 30
 _TRACE_ROWS = 12
@@ -110,9 +110,9 @@ def _print_scalars(result: dict[str, Any], console: Console) -> None:
         )
 
 
-def _table(*words: str, numbers: Iterable[str] = (), caption: str | None = None) -> Table:
-    """Return an empty table with columns of words, then of numbers."""
-    table = Table(*words, caption=caption, box=None, pad_edge=False)
+def _table(*texts: str, numbers: Iterable[str] = (), caption: str | None = None) -> Table:
+    """Return an empty table with columns of texts, then of numbers."""
+    table = Table(*texts, caption=caption, box=None, pad_edge=False)
     for title in numbers:
         table.add_column(title, justify="right")
     return table
@@ -126,10 +126,11 @@ def _pattern_table(result: dict[str, Any]) -> Table:
     shown = min(n_patterns, _MOST_ROWS)
     titles = [title for title, _ in columns.values()]
     table = _table("pattern", numbers=titles, caption=_left_out(shown, n_patterns))
+    table.add_column("", no_wrap=True)
     for k in range(shown):
         values = [form.format(result[key][k]) for key, (_, form) in columns.items()]
         repulsive = "strengths" in result and result["strengths"][k] < 0
-        table.add_row(str(k), *values, *(["repulsive"] if repulsive else []))
+        table.add_row(str(k), *values, "repulsive" if repulsive else "")
     return table
 
 
