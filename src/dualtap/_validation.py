@@ -151,10 +151,6 @@ def image_shape(shape: Any, n_spins: int) -> tuple[int, int]:
     shape : pair of int
     n_spins : int
 
-    Returns
-    -------
-    tuple of int
-
     Examples
     --------
     >>> from dualtap._validation import image_shape

@@ -56,10 +56,6 @@ def ising_pseudo_likelihood(
     sample_weight : array-like of shape (n_samples,), optional
         Number of samples that each row stands for, 1 by default.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from dualtap.baselines.regressions import ising_pseudo_likelihood
@@ -213,10 +209,6 @@ def minimise(
         Stop when a step lowers the loss by a smaller share of it.
     max_iter : int
 
-    Returns
-    -------
-    Minimum
-
     Examples
     --------
     >>> import numpy as np
@@ -326,10 +318,6 @@ def regularization_path(
         Called after each λ.
     grid : array of shape (n_values,)
         The λ, from large to small.
-
-    Returns
-    -------
-    RegularizationPath
 
     Examples
     --------

@@ -105,10 +105,6 @@ def minimise_l1(
         Stop when steps lower the objective by a smaller share of it.
     max_iter : int
 
-    Returns
-    -------
-    Minimum
-
     Examples
     --------
     >>> import numpy as np

@@ -37,10 +37,6 @@ _MOST_STEPS = 200
 def contents(material: Material) -> dict[str, Any]:
     """Return everything a report shows, ready for JSON.
 
-    Parameters
-    ----------
-    material : Material
-
     Returns
     -------
     dict

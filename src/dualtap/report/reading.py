@@ -92,10 +92,6 @@ def score_of_means(reading: Reading) -> float:
     .. math:: \frac1n \sum_i \left(n_i^+ \log\frac{n_i^+}{n_i}
               + n_i^- \log\frac{n_i^-}{n_i}\right), \qquad n = \sum_i n_i.
 
-    Parameters
-    ----------
-    reading : Reading
-
     Examples
     --------
     >>> import numpy as np
@@ -112,11 +108,6 @@ def score_of_means(reading: Reading) -> float:
 
 def nearest_samples(reading: Reading, pattern: int, n_most: int) -> NDArray[np.int64]:
     """Return the samples of a pattern, those with the largest overlap first.
-
-    Parameters
-    ----------
-    reading : Reading
-    pattern, n_most : int
 
     Examples
     --------
