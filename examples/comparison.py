@@ -256,6 +256,20 @@ def draw_pictures(ax: Any, pictures: ArrayLike, shape: tuple[int, int], title: s
     ax.set_axis_off()
 
 
+def draw_patterns(ax: Any, model: Any, X: ArrayLike, shape: tuple[int, int]) -> None:
+    """Draw up to ten patterns, with the signs that the samples furthest out have."""
+    n = model.n_patterns_
+    draw_pictures(ax, towards_samples(model, X), shape, f"patterns, {min(10, n)} of {n}")
+
+
+def draw_classes(figure: Any, data: Split, overlaps: Any, names: Any, label: str) -> None:
+    """Draw how the test samples of each class fall into groups, by overlaps and by the spins."""
+    left, right = figure.subplots(1, 2)
+    draw_groups(left, data.y_test, data.groups(*overlaps), names, "k-means on overlaps")
+    draw_groups(right, data.y_test, data.groups(data.X, data.X_test), names, "k-means on pixels")
+    left.set_ylabel(label, fontsize=9)
+
+
 def draw_groups(ax: Any, labels: ArrayLike, groups: ArrayLike, names: Any, title: str) -> None:
     """Draw how the samples of each label fall into groups, groups next to their labels."""
     table = contingency_matrix(labels, groups)

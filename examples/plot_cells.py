@@ -23,19 +23,19 @@ data = split(cells.X, cells.y, n_train=500, n_test=200)
 # %%
 # Patterns
 # --------
-# With default parameters. Fields explain how often each gene is seen, patterns what genes do
-# together. A gene that has nothing to do with a pattern is 0 in it, and patterns have strengths of
-# their own.
+# With default parameters. Fields explain how often each gene is detected, patterns the
+# correlations between genes. A gene that is not in a pattern is 0, and every pattern has its own
+# strength.
 
 model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
 
 # %%
-# To read a pattern, compare the cells that lean on it (by more than a standard deviation, to the
-# side where the furthest are) with all others, and list the genes that they show more often. Genes
-# that are known to mark a kind of cell come out together: CD79A and MS4A1 of B cells, NKG7 and PRF1
-# of killer cells. Some patterns also follow how much was detected in a cell at all, which is a
-# matter of measurement, not of type.
+# To interpret a pattern, compare the cells whose overlap is large (by more than a standard
+# deviation, on the side of the largest ones) with all others, and list the genes that are detected
+# more often. Known markers of a cell type appear together: CD79A and MS4A1 of B cells, NKG7 and
+# PRF1 of killer cells. Some patterns also depend on the number of genes detected in a cell, which
+# is a property of the measurement, not of the type.
 
 overlap = model.transform(cells.X)
 overlap = (overlap - overlap.mean(axis=0)) / overlap.std(axis=0)
@@ -50,9 +50,9 @@ for column in overlap.T:
 # Compared
 # --------
 # The RBM has as many hidden units as there are patterns; k-means and the mixture are given the
-# number of types, ten. The ten types are not ten clusters: kinds of T cells differ little, and no
-# method here finds them all. The score says how well a gene is predicted from the other genes of
-# its cell.
+# number of types, ten. The ten types are not ten clusters: types of T cells differ little, and no
+# method here finds them all. The score measures how well a gene is predicted from the other genes
+# of its cell.
 
 results = [
     ours("HopfieldPatterns", model, data),
@@ -63,8 +63,9 @@ print(as_table(results))
 # %%
 # What patterns mean
 # ------------------
-# Patterns are directions, not types: a type is a mark on several of them, and related types have
-# similar rows. That is why all overlaps together say more than the greatest.
+# Patterns are directions, not types: a type has characteristic overlaps with several of them, and
+# related types have similar rows. Therefore all overlaps together are more informative than the
+# largest.
 
 table = np.array([overlap[cells.y == k].mean(axis=0) for k in range(10)])
 rows = np.argsort(table @ np.linalg.svd(table)[2][0])

@@ -3,22 +3,22 @@ MNIST
 =====
 
 Digits again, now 28×28 pixels: twelve times as many spins, and fewer samples than spins. Most
-pixels are nearly always empty. How well do patterns predict a pixel from the others, and what do
-they say about the classes?
+pixels are nearly always empty. How well do patterns predict a pixel from the others, and how are
+they related to the classes?
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from comparison import (
     as_table,
-    draw_groups,
+    draw_classes,
+    draw_patterns,
     draw_pictures,
     draw_results,
     others,
     ours,
     put_together,
     split,
-    towards_samples,
 )
 
 import dualtap as dt
@@ -38,10 +38,10 @@ model = dt.HopfieldPatterns(random_state=0).fit(data.X)
 print(model.summary())
 
 # %%
-# How a digit is put together
-# ---------------------------
-# Three digits that the fit has not seen: the digit, the mean of all, and the mean with the 1, 2, 4,
-# 8, 16 and all patterns that the digit leans on most. Every pixel is predicted from all the others.
+# How a digit is composed
+# -----------------------
+# Three held-out digits: the digit, the mean of all, and the mean with the 1, 2, 4, 8, 16 and all
+# patterns with which the digit overlaps most. Every pixel is predicted from all the others.
 
 shown = [np.flatnonzero(data.y_test == digit)[0] for digit in (0, 3, 7)]
 counts = [0, 1, 2, 4, 8, 16, model.n_patterns_]
@@ -53,32 +53,27 @@ rows = [
 # %%
 # Compared
 # --------
-# All see the same 200 digits and are judged on 200 others. The RBM has 20 hidden units, and the
-# better of two learning rates on a fifth of the digits; k-means and the mixture are given the
-# number of classes, ten.
+# All are fitted to the same 200 digits and evaluated on 200 others. The RBM has 20 hidden units
+# and the better of two learning rates on a fifth of the digits; k-means and the mixture are given
+# the number of classes, ten.
 
 results = [ours("HopfieldPatterns", model, data), *others(data, 20, (0.1, 0.2))]
 print(as_table(results))
 
 # %%
 # The entries of patterns are -1, 0 or +1, which few samples determine; the real weights of an RBM
-# take more samples. Deviations from the mean add up, as strokes do and groups cannot. To find the
-# classes, patterns are the wrong tool: they describe where strokes run, slant and thickness
-# included, and that is most of how pictures differ.
+# need more samples. Deviations from the mean add up, as strokes do; groups cannot represent this.
+# Patterns are not suited to find the classes: they describe positions of strokes, slant and
+# thickness, which account for most of the differences between images.
 
 figure = plt.figure(figsize=(8, 10), layout="constrained")
 above, middle, below = figure.subfigures(3, 1, height_ratios=[1.7, 1.2, 0.9])
 axes = above.subplots(4, 1)
-patterns = towards_samples(model, data.X)
-heading = f"patterns, {min(10, len(patterns))} of {len(patterns)}"
-draw_pictures(axes[0], patterns, mnist.shape, heading)
+draw_patterns(axes[0], model, data.X, mnist.shape)
 title = "a digit; the mean; with 1, 2, 4, 8, 16, all patterns"
 for ax, row, text in zip(axes[1:], rows, (title, "", ""), strict=True):
     draw_pictures(ax, row, mnist.shape, text)
-left, right = middle.subplots(1, 2)
 overlaps = model.transform(data.X), model.transform(data.X_test)
-draw_groups(left, data.y_test, data.groups(*overlaps), range(10), "k-means on overlaps")
-draw_groups(right, data.y_test, data.groups(data.X, data.X_test), range(10), "k-means on pixels")
-left.set_ylabel("digit", fontsize=9)
+draw_classes(middle, data, overlaps, range(10), "digit")
 draw_results(below, results)
 plt.show()

@@ -2,10 +2,10 @@
 Three phases of one teacher
 ===========================
 
-A Hopfield model with six hidden patterns makes three kinds of samples. Cold, each sample lies near
-one pattern; warmer, near mixtures of several; hot, samples lean a little on every pattern and form
-no clusters. How many samples does it take to find the patterns in each phase, and what does theory
-allow?
+A Hopfield model with six hidden patterns has three phases. At low temperature each sample is close
+to one pattern; at a higher one, to mixtures of several; at a high temperature, samples have small
+overlaps with all patterns and do not form clusters. How many samples are needed to find the
+patterns in each phase, and what is the theoretical limit?
 """
 
 import matplotlib.pyplot as plt
@@ -27,10 +27,10 @@ PHASES = {
 # %%
 # The limits
 # ----------
-# Near a pattern, a sample has the overlap m with it that replica theory gives. Ten times as many
-# samples as patterns are ten votes on every bit, and the majority of them is right as often as that
-# of ten independent spins of mean m; a student that knows the couplings as well may do a little
-# better. In the paramagnet the best that any student can do is known for a single pattern and many
+# In the retrieval phase, a sample has an overlap m with its pattern that replica theory predicts.
+# With ten samples per pattern, the majority of ten samples determines each bit, and it is correct
+# as often as for ten independent spins of mean m; a student that also uses the couplings may be
+# slightly better. In the paramagnetic phase the optimum is known for a single pattern and many
 # spins. For mixtures no limit is known.
 
 
@@ -75,10 +75,11 @@ STYLES = {
 }
 
 # %%
-# In the retrieval phase clusters are plain, and whoever finds clusters finds the patterns. In the
-# other two there are none to be found: the signs of the cluster centres are mixtures of patterns,
-# while the patterns themselves can be had, given enough samples. The RBM needs more samples or more
-# patience than it gets here, and its weights know the patterns up to a rotation only.
+# In the retrieval phase samples cluster around the patterns, so that any clustering method finds
+# them. In the other two phases there are no such clusters: the signs of the cluster centres are
+# mixtures of patterns, while the patterns themselves can be recovered from enough samples. The RBM
+# needs more samples or longer training, and its weights determine the patterns only up to a
+# rotation.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True, layout="constrained")
 for ax, (phase, (beta, sizes)) in zip(axes, PHASES.items(), strict=True):

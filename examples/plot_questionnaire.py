@@ -7,7 +7,7 @@ answers go together, and what would someone have answered?
 
 The questionnaire was made to measure two things, extraversion (E) and neuroticism (N), and has a
 few questions that show who gives flattering answers (L, the lie scale). A published key says which
-answers count for which scale. No fit sees it.
+answers count for which scale. It is not used in the fits.
 """
 
 import matplotlib.pyplot as plt
@@ -49,8 +49,8 @@ for k, pattern in enumerate(two.patterns_):
     print(f"pattern {k}: {np.count_nonzero(pattern):2} questions,  {',  '.join(counted)}")
 
 # %%
-# The overlap of a person with a pattern is a score, as the sum over the key is, and the two agree
-# without the key. Entries of 0 are questions that a pattern leaves out.
+# The overlap of a person with a pattern is a score, like the sum over the key, and the two agree
+# although the key is not used. Entries of 0 are questions that are not in the pattern.
 
 overlaps = two.transform(X_test)
 scores = np.column_stack([spins(X_test) @ scales[name] for name in ("N", "E")])
@@ -70,9 +70,9 @@ print(f"{blind.n_patterns_} patterns: {blind.reason_}")
 # %%
 # Answers that were not given
 # ---------------------------
-# One answer in ten of people whom no fit has seen is hidden. ``predict_entries`` gives the
-# probability of a yes from their other answers. Groups (k-means, a Bernoulli mixture of eight) do
-# the same by the shares of yes in the groups that a person may belong to.
+# One answer in ten of held-out people is hidden. ``predict_entries`` returns the
+# probability of a yes given their other answers. Groups (k-means, a Bernoulli mixture of eight)
+# predict it from the shares of yes in the groups that a person may belong to.
 
 hidden = (np.random.default_rng(1).random(X_test.shape) < 0.1) & ~np.isnan(X_test)
 shown = np.where(hidden, np.nan, X_test)
@@ -105,8 +105,8 @@ for method, (p, score) in rows.items():
     print(f"{method:24} {filled[0]:>9} {filled[1]:>9} {score:>8.3f}")
 
 # %%
-# Score is the log pseudo-likelihood per answer that was given. BernoulliRBM knows no missing
-# entries and fills none.
+# The score is the log pseudo-likelihood per observed answer. BernoulliRBM does not support missing
+# entries.
 
 figure = plt.figure(figsize=(8, 6.5), layout="constrained")
 above, below = figure.subfigures(2, 1, height_ratios=[1.3, 1])

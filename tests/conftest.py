@@ -6,6 +6,7 @@ import sys
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 from dualtap import cli
 
@@ -26,6 +27,13 @@ def one_kernel_thread():
     numba.set_num_threads(1)
     yield
     numba.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def one_blas_thread():
+    """BLAS threads that wait for each other on a busy machine make small products slow."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture

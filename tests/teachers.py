@@ -1,8 +1,9 @@
-"""Teachers and their samples, shared by tests of estimators."""
+"""Teachers and their samples, shared by tests."""
 
 from functools import cache
 
-from dualtap import HopfieldModel, metrics
+from dualtap import HopfieldModel, as_spins, metrics
+from dualtap.spins.blocks import Blocks
 
 
 @cache
@@ -16,3 +17,8 @@ def data(n_spins, n_patterns, beta, n_samples, seed=0):
 
 def smallest_overlap(model, teacher):
     return metrics.match(model.patterns_, teacher.patterns).overlaps.min()
+
+
+def blocks_of(X):
+    """Return ±1 samples as blocks, 0 for a missing entry."""
+    return Blocks(as_spins(X, zero_is_missing=True))

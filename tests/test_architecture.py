@@ -102,3 +102,16 @@ def test_no_public_name_hides_a_module():
         name = layer_of(path)
         shadow = getattr(dualtap, name, None)
         assert shadow is None or shadow.__name__ == f"dualtap.{name}"
+
+
+def test_examples_import_a_function_from_its_own_module():
+    example = re.compile(r">>> from (dualtap[\w.]*) import (.+)")
+    wrong = []
+    for path in MODULES:
+        source = path.read_text(encoding="utf-8")
+        defined = {getattr(node, "name", None) for node in ast.parse(source).body}
+        module = ".".join(["dualtap", *path.relative_to(SOURCE).with_suffix("").parts])
+        for where, names in example.findall(source):
+            if defined & set(names.split(", ")) and not f"{module}.".startswith(f"{where}."):
+                wrong.append(f"{module}: from {where} import {names}")
+    assert not wrong

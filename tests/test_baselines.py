@@ -310,6 +310,7 @@ def test_decimation_finds_which_couplings_there_are():
     assert path.best == pytest.approx(9 / 45)
     assert (np.diff(path.share) < 0).all()
     assert path.tilted[0] == pytest.approx(0, abs=1e-12)
+    assert int(path.tilted.argmax()) == len(path.tilted) - 4  # three steps in a row were no better
 
 
 def test_a_decimated_fit_is_the_best_with_its_couplings():

@@ -9,22 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from dualtap.spins import as_spins
-from dualtap.spins.blocks import Blocks
 from dualtap.subspace.bits import LARGEST_COEFFICIENT, FewBits, sweep
+from teachers import blocks_of
 
 ONE, MINUS = np.float32(1), np.float32(-1)
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """BLAS threads that wait for each other on a busy machine make small products slow."""
-    with threadpool_limits(1):
-        yield
-
-
-def blocks_of(X):
-    return Blocks(as_spins(X, zero_is_missing=True))
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 
 def log_probability(s, theta):

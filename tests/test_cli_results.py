@@ -54,7 +54,7 @@ def test_stability(data):
     options = ["-n", "3", "-o", "s.csv", "--edges", "e.csv", "--top", "20"]
     code, out, err = data("stability", "model.npz", "gaps.csv", *options)
     assert (code, err) == (0, "")
-    assert "found again" in out
+    assert "again" in out
     model = dt.load("model.npz")
     found = dt.stability(model, read_samples("gaps.csv").spins, 3, top=20, random_state=0)
     bits = pd.read_csv("s.csv")

@@ -139,7 +139,7 @@ def test_random_state_may_be_a_generator():
 
 @pytest.mark.parametrize("read", [load, load_openml, load_hopfield])
 def test_unknown_names_are_answered_with_the_known(read):
-    with pytest.raises(ValueError, match=r"'cats'; there are: .*(votes|retrieval)"):
+    with pytest.raises(ValueError, match=r"'cats'; known are: .*(votes|retrieval)"):
         read("cats")
 
 

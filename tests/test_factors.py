@@ -8,17 +8,9 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.subspace.factors import iterate, start_factors
+from teachers import blocks_of
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """BLAS threads that wait for each other on a busy machine make small products slow."""
-    with threadpool_limits(1):
-        yield
-
-
-def blocks_of(X):
-    return Blocks(as_spins(X, zero_is_missing=True))
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 
 def problem(beta, n_samples=150, n_spins=200, n_patterns=3, missing=0.0):

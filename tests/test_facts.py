@@ -2,10 +2,14 @@
 
 import re
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from dualtap import DualTAP, HopfieldRBM
+from dualtap.io import SampleFile
+from dualtap.schemes import SequentialAMP
 from dualtap.theory import paramagnetic_limit
 
 ROOT = Path(__file__).parent.parent
@@ -92,3 +96,21 @@ def test_samples_that_are_needed_are_those_of_the_theory():
         assert paramagnetic_limit(beta=beta, alpha=float(alpha)).sign == pytest.approx(
             0.9, abs=0.01
         )
+
+
+def test_what_the_changelog_says_to_use_now_is_there():
+    (table,) = re.findall(r"\| 0\.1\.0 \| 0\.2\.0 \|\n.*?\n((?:\|.*\n)+)", text_of("CHANGELOG.md"))
+    rows = [line.strip("|").split(" | ") for line in table.splitlines()]
+    assert all(len(row) == 2 for row in rows)
+    names = {name for _, now in rows for name in re.findall(r"`dualtap\.([\w.]+)`", now)}
+    assert len(names) >= 2
+    for name in names:
+        module, _, last = f"dualtap.{name}".rpartition(".")
+        assert hasattr(import_module(module), last)
+    options = {option for _, now in rows for option in re.findall(r"(\w+)=", now)}
+    assert {"damping", "start", "damps", "tempering", "label_columns"} <= options
+    assert options <= {
+        name
+        for function in (DualTAP, HopfieldRBM.sample, SampleFile, SequentialAMP)
+        for name in signature(function).parameters
+    }

@@ -3,30 +3,19 @@
 import numpy as np
 import pytest
 from scipy import stats
-from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import calibration
 from dualtap.recovery.reasons import reason, threshold_beta
 from dualtap.schemes.rank_tap import SitePosterior
-from dualtap.spins import as_spins
-from dualtap.spins.blocks import Blocks
 from dualtap.subspace import posterior, weak_field
 from dualtap.subspace.bits import sweep
 from dualtap.subspace.posterior import coefficients, strong_field_posterior
 from dualtap.subspace.weak_field import WeakFieldPosterior, _draw_sites
 from dualtap.theory import paramagnetic_limit
+from teachers import blocks_of
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """BLAS threads that wait for each other on a busy machine make small products slow."""
-    with threadpool_limits(1):
-        yield
-
-
-def blocks_of(X):
-    return Blocks(as_spins(X, zero_is_missing=True))
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 
 def signs(m):

@@ -124,7 +124,7 @@ def test_it_leads_a_pipeline():
         (
             [1.0, 2.0, 3.0],
             [[1.0, 2.0], [3.0, 4.0]],
-            r"shape \(2,\), one a column, got shape \(3,\)",
+            r"shape \(2,\), one per column, got shape \(3,\)",
         ),
         ([np.nan, 1.0], [[1.0, 2.0], [3.0, 4.0]], "finite"),
         ("mode", [[1.0], [2.0]], "threshold"),

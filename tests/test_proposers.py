@@ -1,5 +1,7 @@
 """Proposers: each finds what is planted for it; supports against a plain loop."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ from dualtap.recovery.proposers.rotation import (
     sparse,
     varimax,
 )
-from dualtap.recovery.proposers.students import residual_couplings, students
+from dualtap.recovery.proposers.students import _pairs, residual_couplings, students
 from dualtap.recovery.refit import Parameters, refit
 from dualtap.recovery.residuals import leaves_noise, residual_of, unexplained
 from dualtap.spins import as_spins
@@ -245,6 +247,23 @@ def test_students_find_a_repulsive_group():
     group = np.zeros(24)
     group[:6] = 1
     assert (cosines(group[None], proposed(X)).max()) > 0.99
+
+
+def test_pairs_that_gain_most_are_proposed_with_either_sign():
+    n_spins = 60
+    gain = np.random.default_rng(0).random((n_spins, n_spins))
+    G = np.where(np.random.default_rng(1).random(gain.shape) < 0.5, -1.0, 1.0)
+    Z, sign = _pairs(SimpleNamespace(G=G, pairs=gain))
+    n = len(Z) // 2
+    assert 0 < n < n_spins * (n_spins - 1) // 2
+    assert sign.tolist() == [1.0] * n + [-1.0] * n
+    i, j = np.triu_indices(n_spins, 1)
+    best = np.argsort(-gain[i, j])[:n]
+    for z, other, a, b in zip(Z[:n], Z[n:], i[best], j[best], strict=True):
+        assert np.flatnonzero(z).tolist() == [a, b]
+        assert z[a] * z[b] == G[a, b]
+        np.testing.assert_array_equal(np.abs(z), np.abs(other))
+        assert other[a] * other[b] == -G[a, b]
 
 
 def test_students_of_too_many_spins_are_none(monkeypatch):

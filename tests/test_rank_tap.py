@@ -2,25 +2,18 @@
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from dualtap.couplings import HebbianCouplings
 from dualtap.hopfield import HopfieldModel
 from dualtap.schemes import TAP
 from dualtap.schemes.rank_tap import RankTAP, RankTAPState
 from dualtap.solve import solve
-from dualtap.spins import as_spins
-from dualtap.spins.blocks import Blocks
+from teachers import blocks_of
 
 N, BETA = 300, 0.8
 ONES = np.ones(N, dtype=np.float32)
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """BLAS threads that wait for each other on a busy machine make small products slow."""
-    with threadpool_limits(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 
 def problem(n_patterns, n_samples=600, missing=0.0, seed=0):
@@ -28,10 +21,6 @@ def problem(n_patterns, n_samples=600, missing=0.0, seed=0):
     X = teacher.sample(n_samples, random_state=seed + 1)
     X[np.random.default_rng(2).random(X.shape) < missing] = 0
     return teacher.patterns.astype(np.float64), X
-
-
-def blocks_of(X):
-    return Blocks(as_spins(X, zero_is_missing=True))
 
 
 def some_state(n_patterns, seed=0):

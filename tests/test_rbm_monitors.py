@@ -547,6 +547,8 @@ def test_fields_of_single_entries_are_those_of_all(prior, dtype):
     got = model.aligned_fields_at(S, rows, sites)
     atol = 2e-4 if dtype is np.float32 else 1e-10
     np.testing.assert_allclose(got, model.aligned_fields(S)[rows, sites], atol=atol)
+    one = model.aligned_fields_at(S, rows[:1], sites[:1])
+    np.testing.assert_allclose(one, got[:1], atol=atol)
 
 
 def test_looks_score_some_entries_and_the_same_each_time():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match
@@ -23,12 +22,7 @@ from dualtap.subspace.rotate import (
 from dualtap.subspace.search import all_at_once, search
 from dualtap.subspace.starts import far_apart
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """BLAS threads that wait for each other on a busy machine make small products slow."""
-    with threadpool_limits(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 
 def signs(rng, shape):

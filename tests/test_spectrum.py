@@ -9,8 +9,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 from threadpoolctl import threadpool_limits
 
 from dualtap.hopfield import HopfieldModel
-from dualtap.spins import PackedSpins, as_spins, builder
-from dualtap.spins.blocks import Blocks
+from dualtap.spins import PackedSpins, builder
 from dualtap.subspace import singular, space, spectrum
 from dualtap.subspace.factors import iterate, start_factors
 from dualtap.subspace.noise import LEVEL, balanced, count_signals, deviates, noise_edge
@@ -22,17 +21,9 @@ from dualtap.subspace.space import (
     pattern_space,
 )
 from dualtap.subspace.spectrum import Spectrum, n_signals
+from teachers import blocks_of
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """BLAS threads that wait for each other on a busy machine make small products slow."""
-    with threadpool_limits(1):
-        yield
-
-
-def blocks_of(X):
-    return Blocks(as_spins(X, zero_is_missing=True))
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
 
 def spectrum_of(X, seed=0, **options):

@@ -416,7 +416,7 @@ def test_an_imputer_passes_weights_on():
         ([1, 1, np.nan, 1], "nan at sample 2"),
         ([1, 1, 1, np.inf], "inf at sample 3"),
         ([0, 0, 0, 0], "zero for all samples"),
-        (["a", "b", "c", "d"], "no number"),
+        (["a", "b", "c", "d"], "not a number"),
     ],
 )
 @pytest.mark.parametrize("estimator", ESTIMATORS[:1] + ESTIMATORS[4:5], ids=str)

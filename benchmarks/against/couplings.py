@@ -19,10 +19,10 @@ from dualtap._progress import Advance
 THREADS = 1
 PATTERNS = "dualtap, patterns"
 CAPTION = """Relative error √(Σ(J - J*)² / ΣJ*²) over pairs, β included, mean over seeds; J=0 has 1.
-The teacher's couplings have rank P, which "dualtap, patterns" looks for (P and β not given) and the
-others do not know of. Our pseudo-likelihood chooses its penalty on held-out samples, or has next to
-none (λ=1e-6) like coniii and pseudolm, which have none or Firth's. One thread; interleaved runs,
-every contender in a process of its own."""
+The teacher's couplings have rank P. "dualtap, patterns" assumes low rank (P and β not given), the
+others do not. Our pseudo-likelihood chooses its penalty on held-out samples, or has almost
+none (λ=1e-6), like coniii and pseudolm, which have none or Firth's. One thread; interleaved runs,
+one process per method."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ THREADS = 1
 UPDATES = 300
 OWN = "dualtap, PCD-10"
 CAPTION = """300 updates at N=1000 (P=10, β=2, M=1000), 15 hidden units, batches of 100, 100 chains.
-S: exact log pseudo-likelihood per spin of the data at the end, mean over seeds; -0.693 is a fair
-coin. Ours and NumPy's hidden units are Gaussian, the others' 0/1; ours takes its own learning rate
-and its looks at the likelihood are timed too; the others have the rate that gives them the largest
-S, of a grid of half decades. scikit-learn has one step of its chains an update. One thread;
-interleaved runs, every contender in a process of its own."""
+S: exact log pseudo-likelihood per spin of the data at the end, mean over seeds; -0.693 for
+independent fair spins. Hidden units of dualtap and NumPy are Gaussian, of the others 0/1. dualtap
+uses its own learning rate, and its time includes monitoring; the others have the rate with the
+largest S on a grid of half decades. scikit-learn makes one step of its chains per update. One
+thread; interleaved runs, one process per method."""
 
 
 def contenders(quick: bool) -> list[Contender]:

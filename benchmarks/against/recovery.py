@@ -71,24 +71,24 @@ QUICK = (CASES[0], CASES[2], CASES[3], CASES[4], CASES[11], CASES[13])
 LARGE = 10**6  # entries; from here on a run less, the slow ones being slow enough
 LEAST = 0.005  # overlaps nearer than this are not told apart
 LIMIT = 60.0  # seconds; who needs more is not asked again in that case
-CAPTION = f"""Mean overlap of the true patterns with those found, matched one to one, mean over
-seeds; in brackets how many are recovered (overlap > 0.9), and for those who are not told P of how
-many found. Peers get 0 for missing entries.
+CAPTION = f"""Mean overlap of the true patterns with those found, matched one to one, averaged over
+seeds; in brackets the number recovered (overlap > 0.9), for blind methods out of the number found.
+Peers get 0 for missing entries.
 
-Given P: KMeans: n_init=10. KMeans of ±samples: 2P clusters of the samples and their negatives,
-opposite ones joined. AgglomerativeClustering: average linkage on 1 - |overlap|. FastICA over sites:
+P given: KMeans: n_init=10. KMeans of ±samples: 2P clusters of the samples and their negatives,
+opposite ones merged. AgglomerativeClustering: average linkage on 1 - |overlap|. FastICA over sites:
 sites are the observations, reduced to P components first. NMF: of 0/1 data. Bernoulli mixture: EM
-with tied signs, ten starts, written here. BernoulliRBM: P hidden units.
+with tied signs, ten starts, implemented here. BernoulliRBM: P hidden units.
 
-Given nothing: linkage, P by silhouette: the same tree, cut at the P up to min(M/2, 150) with the
-best silhouette. FastICA over sites, P above noise: as many as the correlation matrix has
-eigenvalues above the edge of Marchenko and Pastur; P by PCA(mle): Minka's estimate, or the same
-where there are more samples than sites, which it does not allow. Bernoulli mixture, P by BIC: the
-best of 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135 as far as M/2, three starts of each.
+Nothing given: linkage, P by silhouette: the same tree, cut at the P up to min(M/2, 150) with the
+best silhouette. FastICA over sites, P above noise: the number of eigenvalues of the correlation
+matrix above the Marchenko–Pastur edge; P by PCA(mle): Minka's estimate, or the former
+where there are more samples than sites, for which it is not defined. Bernoulli mixture, P by BIC:
+the best of 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135 up to M/2, three starts of each.
 
-One thread; interleaved runs, every contender in a process of its own, the same files for all;
-stopped after {LIMIT:g} s. A seed of every case comes first that is not timed. Where samples have
-{LARGE:,} entries or more, one seed less."""
+One thread; interleaved runs, one process per method, the same files for all;
+stopped after {LIMIT:g} s. The first seed of every case is not timed. Cases with
+{LARGE:,} entries or more have one seed less."""
 
 
 def contenders(limit: float = LIMIT) -> list[Contender]:

@@ -17,14 +17,14 @@ from dualtap._progress import Advance
 N_SPINS, N_PATTERNS, BETA = 1000, 20, 2.0
 MOST_CHAINS = 1024
 OURS = "dualtap"
-CAPTION = """N=1000, P=20, β=2, chains started at patterns. The sampling alone is timed: models and
-lists of neighbours are built before. Everybody makes about a second's work, in its best
+CAPTION = """N=1000, P=20, β=2, chains started at patterns. Only sampling is timed: models and
+lists of neighbours are built before. Every method works for about a second, in its best
 configuration: D-Wave with few long chains, because the start of a chain costs as much as a few
-sweeps; coniii with an energy of rank P instead of its own sum over pairs. coniii and pseudolm make
-no use of a second thread.
-"Numba, plain loops" was written for this table: what a user writes who knows of the rank. A
+sweeps; coniii with an energy of rank P instead of its own sum over pairs. coniii and pseudolm do
+not use a second thread.
+"Numba, plain loops" was written for this table: what a user who knows the rank would write. A
 Metropolis update is a proposal. Own overlap: of a sample with the pattern where its chain started,
-0.945 at equilibrium. Medians of interleaved runs, every contender in a process of its own."""
+0.945 at equilibrium. Medians of interleaved runs, one process per method."""
 
 
 def contenders(quick: bool) -> list[Contender]:

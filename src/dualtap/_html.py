@@ -17,14 +17,6 @@ _STYLE = (
 def summary_html(text: str) -> str:
     """Return a summary as an escaped block that keeps its lines.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from dualtap._html import summary_html

@@ -80,14 +80,6 @@ def like(x: Array, array: Array) -> Array:
 
     If both are floating, also in the precision of ``x``. What is there already is not copied.
 
-    Parameters
-    ----------
-    x, array : array of any namespace
-
-    Returns
-    -------
-    array
-
     Examples
     --------
     >>> import numpy as np

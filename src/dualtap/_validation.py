@@ -85,7 +85,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64] |
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("sample_weight holds something that is no number") from None
+        raise ValueError("sample_weight contains a value that is not a number") from None
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}; one weight for each of the {n_samples} "
@@ -150,10 +150,6 @@ def image_shape(shape: Any, n_spins: int) -> tuple[int, int]:
     ----------
     shape : pair of int
     n_spins : int
-
-    Returns
-    -------
-    tuple of int
 
     Examples
     --------

@@ -81,10 +81,6 @@ class Products(Protocol):
 def factors_of(couplings: Couplings) -> tuple[FloatArray, FloatArray]:
     """Return the factors of couplings that have them.
 
-    Parameters
-    ----------
-    couplings : Couplings
-
     Returns
     -------
     V : array of shape (R, n_spins)

@@ -150,7 +150,7 @@ def _given_thresholds(threshold: ArrayLike, n_features: int) -> NDArray[np.float
     given = np.asarray(threshold, dtype=np.float64)
     if given.ndim and given.shape != (n_features,):
         raise ValueError(
-            f"threshold must be one number or have shape ({n_features},), one a column, "
+            f"threshold must be one number or have shape ({n_features},), one per column, "
             f"got shape {given.shape}"
         )
     if not np.isfinite(given).all():

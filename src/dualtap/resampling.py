@@ -221,8 +221,8 @@ def stability(
     spins = counted(validated_spins(model, X), sample_weight)
     if spins.total_weight < _FEWEST_SAMPLES:
         raise ValueError(
-            f"X has {spins.total_weight:g} samples: halves of fewer than {_FEWEST_SAMPLES} "
-            "say nothing; give more samples"
+            f"X has {spins.total_weight:g} samples; stability needs at least {_FEWEST_SAMPLES} "
+            "to refit to halves"
         )
     N = model.n_features_in_
     i, j, J = strongest_pairs(model._rows_of_couplings(), N, top)

@@ -23,7 +23,7 @@ from dualtap.report.encode import quantised, script_json
 from dualtap.report.labels import adjusted_rand, label_table
 from dualtap.report.material import checked
 from dualtap.report.summary import agreement
-from dualtap.report.words import headline, lead, tiles
+from dualtap.report.words import lead, tiles, title
 
 # What is shown.
 
@@ -238,7 +238,7 @@ def test_labels_from_files_are_read_as_they_were_written(votes):
 def test_an_rbm_that_learned_nothing_says_so():
     X = np.random.default_rng(0).integers(0, 2, (50, 40))
     shown = contents(checked(dt.HopfieldRBM.paper(n_hidden=3, random_state=0).partial_fit(X), X))
-    assert headline(shown) == "No pattern found"
+    assert title(shown) == "No pattern found"
     assert lead(shown)[0].endswith("trained for 1 update.")
     assert "Train longer" in lead(shown)[1]
 

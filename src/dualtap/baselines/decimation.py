@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dualtap._validation import Interval, counted, fit_context, validated_spins
+from dualtap._validation import Interval
 from dualtap.baselines._pairwise import PairwiseIsing
 from dualtap.baselines.regressions import (
     FloatArray,
@@ -179,24 +179,7 @@ class DecimatedPseudoLikelihood(PairwiseIsing):
         self.tol = tol
         self.max_iter = max_iter
 
-    @fit_context()
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
-        """Fit the couplings to X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
-            none.
-
-        Returns
-        -------
-        self
-        """
-        spins = counted(validated_spins(self, X, reset=True), sample_weight)
+    def _learn(self, spins: Spins) -> None:
         loss = self._loss(spins)
         none = self._score_without_couplings(spins)
         rows: list[tuple[float, float, float]] = []
@@ -213,7 +196,6 @@ class DecimatedPseudoLikelihood(PairwiseIsing):
         self.path_ = DecimationPath(*np.array(rows).T)
         self.n_iter_ = kept.n_iter
         self.couplings_, self.fields_ = symmetrised(kept.weights)
-        return self
 
     def _loss(self, spins: Spins) -> PenalisedLoss:
         # Which couplings are the smallest should not depend on rounding.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.covariance import shrunk_covariance
 
 from dualtap._threads import one_blas_thread
-from dualtap._validation import Interval, StrOptions, counted, fit_context, validated_spins
-from dualtap.baselines._pairwise import PairwiseIsing
+from dualtap._validation import Interval, StrOptions
+from dualtap.baselines._pairwise import PairwiseIsing, few_samples
+from dualtap.baselines.regressions import FloatArray
+from dualtap.spins import Spins
 from dualtap.spins.blocks import weighted
-
-FloatArray = NDArray[np.float64]
 
 
 def magnetizations(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
@@ -196,40 +196,18 @@ class NaiveMeanField(PairwiseIsing):
     def __init__(self, shrinkage: float | Literal["ledoit-wolf"] = "ledoit-wolf") -> None:
         self.shrinkage = shrinkage
 
-    @fit_context()
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
-        """Fit the couplings to X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
-            none.
-
-        Returns
-        -------
-        self
-        """
-        spins = counted(validated_spins(self, X, reset=True), sample_weight)
+    def _learn(self, spins: Spins) -> None:
         S, w, M = spins.values, spins.weights, spins.total_weight
-        if M < 2:
-            few = "only 1 sample" if M == 1 else f"weights that add up to {M:g} samples"
+        if few := few_samples(spins):
             raise ValueError(
                 f"X has {few}, so the covariance of the {S.shape[1]} spins is singular "
                 "whatever the shrinkage: give at least two samples"
             )
         with one_blas_thread():
             x = centred(S, w)
-            if self.shrinkage == "ledoit-wolf":
-                self.shrinkage_ = ledoit_wolf(x, w)
-            else:
-                self.shrinkage_ = float(self.shrinkage)
-            C = weighted(x, w).T @ x / M
-            C = shrunk_covariance(C, shrinkage=self.shrinkage_)
+            estimated = self.shrinkage == "ledoit-wolf"
+            self.shrinkage_ = ledoit_wolf(x, w) if estimated else float(self.shrinkage)
+            C = shrunk_covariance(weighted(x, w).T @ x / M, shrinkage=self.shrinkage_)
             self.couplings_ = mean_field_couplings(C)
             m = magnetizations(S, w)
             self.fields_ = np.arctanh(m) - self.couplings_ @ m
-        return self

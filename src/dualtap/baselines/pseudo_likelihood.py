@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap._validation import Interval, StrOptions, counted, fit_context, validated_spins
-from dualtap.baselines._pairwise import PairwiseIsing
+from dualtap._validation import Interval, StrOptions
+from dualtap.baselines._pairwise import PairwiseIsing, few_samples
 from dualtap.baselines.regressions import (
     GRID,
     FloatArray,
@@ -64,24 +64,7 @@ class PairwiseRegressions(PairwiseIsing):
         self.random_state = random_state
         self.verbose = verbose
 
-    @fit_context()
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
-        """Fit the couplings to X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_spins)
-            ±1, 0/1 or boolean; NaN or None where a value is missing. Sparse matrices are 0/1.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Number of samples that each row stands for: 3 is the same as three equal rows, 0 as
-            none.
-
-        Returns
-        -------
-        self
-        """
-        spins = counted(validated_spins(self, X, reset=True), sample_weight)
+    def _learn(self, spins: Spins) -> None:
         self.path_ = self._path(spins) if self.regularization == "auto" else None
         self.regularization_ = float(self.regularization if self.path_ is None else self.path_.best)
         found = self._minimum(self._loss(spins, self.regularization_))
@@ -90,11 +73,10 @@ class PairwiseRegressions(PairwiseIsing):
                 f"{self._method} has not converged within {self.max_iter} iterations: raise "
                 "max_iter, tol or regularization",
                 ConvergenceWarning,
-                stacklevel=3,  # past scikit-learn's wrapper, to the caller of fit
+                stacklevel=4,  # past fit and scikit-learn's wrapper, to the caller of fit
             )
         self.n_iter_ = found.n_iter
         self.couplings_, self.fields_ = symmetrised(found.weights)
-        return self
 
     def _loss(self, spins: Spins, regularization: float) -> PenalisedLoss:
         """Return what is minimised."""
@@ -111,13 +93,11 @@ class PairwiseRegressions(PairwiseIsing):
 
     def _path(self, spins: Spins) -> RegularizationPath:
         """Hold samples out and go down the grid."""
-        M = spins.total_weight
-        if M < 2:
-            few = "only 1 sample" if M == 1 else f"weights that add up to {M:g} samples"
+        if few := few_samples(spins):
             raise ValueError(
                 f'regularization="auto" holds samples out and X has {few}: give a number'
             )
-        n_held_out = max(1, round(_HELD_OUT * M))
+        n_held_out = max(1, round(_HELD_OUT * spins.total_weight))
         held_out, rest = divided(spins, n_held_out, as_generator(self.random_state))
         loss = self._loss(rest, GRID[0])
         grid = self._grid(loss)

@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from dualtap._progress import Advance
 from dualtap._threads import one_blas_thread
-from dualtap.local_fields import log_sigmoid
+from dualtap.local_fields import log_likelihoods, log_sigmoid
 
 FloatArray = NDArray[np.float64]
 RealArray = NDArray[np.float32] | NDArray[np.float64]
@@ -56,10 +56,6 @@ def ising_pseudo_likelihood(
     sample_weight : array-like of shape (n_samples,), optional
         Number of samples that each row stands for, 1 by default.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from dualtap.baselines.regressions import ising_pseudo_likelihood
@@ -67,19 +63,15 @@ def ising_pseudo_likelihood(
     -0.1269
     """
     S = np.asarray(X, dtype=np.float32)
-    n_observed = np.count_nonzero(S, axis=1)
     w = np.ones(len(S)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    count = float(w @ n_observed)
+    count = float(w @ np.count_nonzero(S, axis=1))
     if count == 0:
         raise ValueError("X has no observed entry")
     with one_blas_thread():
         h = S @ np.asarray(couplings, dtype=np.float32).T
     if fields is not None:
         h += np.asarray(fields, dtype=np.float32)
-    h *= 2 * S
-    totals = log_sigmoid(h, out=h).sum(axis=1, dtype=np.float64)
-    totals += (S.shape[1] - n_observed) * log(2)
-    return float(w @ totals / count)
+    return float(w @ log_likelihoods(S, h) / count)
 
 
 class PenalisedLoss:
@@ -217,10 +209,6 @@ def minimise(
         Stop when a step lowers the loss by a smaller share of it.
     max_iter : int
 
-    Returns
-    -------
-    Minimum
-
     Examples
     --------
     >>> import numpy as np
@@ -330,10 +318,6 @@ def regularization_path(
         Called after each λ.
     grid : array of shape (n_values,)
         The λ, from large to small.
-
-    Returns
-    -------
-    RegularizationPath
 
     Examples
     --------

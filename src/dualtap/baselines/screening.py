@@ -11,14 +11,12 @@ expected gradient vanishes there.
 from __future__ import annotations
 
 from math import inf
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dualtap._random import RandomState
 from dualtap._threads import one_blas_thread
-from dualtap._validation import Interval, StrOptions
 from dualtap.baselines.pseudo_likelihood import PairwiseRegressions
 from dualtap.baselines.regressions import FloatArray, Minimum, PenalisedLoss, RealArray
 from dualtap.spins import Spins
@@ -106,10 +104,6 @@ def minimise_l1(
     tol : float
         Stop when steps lower the objective by a smaller share of it.
     max_iter : int
-
-    Returns
-    -------
-    Minimum
 
     Examples
     --------
@@ -226,13 +220,8 @@ class InteractionScreening(PairwiseRegressions):
     _method = "FISTA"
     _precision = np.float64  # exponentials of fields have too wide a range for less
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        **PairwiseRegressions._parameter_constraints,
         "logarithm": ["boolean"],
-        "fields": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
     }
 
     def __init__(

@@ -80,7 +80,7 @@ def _fail(error: BaseException, code: int) -> NoReturn:
         if isinstance(error, FileNotFoundError):
             message = f"there is no file {str(error.filename)!r}"
         elif isinstance(error, PermissionError):
-            message = f"{str(error.filename)!r} may not be opened: permission denied"
+            message = f"{str(error.filename)!r} cannot be opened: permission denied"
     print(f"dualtap: {message}", file=sys.stderr)
     sys.exit(code)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from dualtap.cli.terminal import Pictures
@@ -18,14 +19,20 @@ _ORDER = (
 )
 
 
+def _no_type(ctx: Any) -> None:
+    """Return no type, where one is displayed."""
+
+
 class _PlainHelp:
-    """Help with flags that have no type and arguments in capitals, as in other commands."""
+    """Help with flags and arguments without a type, arguments in capitals, as in other commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
                 param.metavar = ""
+            elif isinstance(param, TyperArgument):
+                setattr(param, "display_type_rich", _no_type)  # noqa: B010 (of this one only)
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -54,6 +61,13 @@ app = typer.Typer(
 FORMATS = ".npz, .npy, .csv, .tsv (also .gz), .parquet, .h5, .arrow or .zarr"
 READ_FORMATS = FORMATS.replace(".arrow or .zarr", ".arrow, .zarr, .bed or .h5ad")
 
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by `dualtap fit`.")
+]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {READ_FORMATS}.")]
+SamplesOut = Annotated[
+    Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.", metavar="N", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
@@ -63,8 +77,8 @@ Jobs = Annotated[int, typer.Option(help="Number of processes; -1: one per core."
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the decorator of a command, with examples at the end of its help."""
-    plural = "s" if len(examples) > 1 else ""
-    return app.command(cls=_Command, epilog=f"Example{plural}: {' · '.join(examples)}")
+    lines = [f"Example{'s' if len(examples) > 1 else ''}:", *(f"  {line}" for line in examples)]
+    return app.command(cls=_Command, epilog="\n".join(lines))
 
 
 def print_outcome(

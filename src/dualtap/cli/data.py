@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dualtap.cli.app import FORMATS, Force, Json, Quiet, Seed, command, print_outcome
+from dualtap.cli.app import FORMATS, Force, Json, Quiet, SamplesOut, Seed, command, print_outcome
 
 
 class StartChoice(StrEnum):
@@ -67,9 +67,7 @@ def demo(
     "dualtap sample --spins 1000 --patterns 20 --beta 2 --samples 200 -o data.npz",
 )
 def sample(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE")
-    ],
+    output: SamplesOut,
     spins: Annotated[int, typer.Option(help="Number of spins.", metavar="N", min=2)] = 1000,
     patterns: Annotated[int, typer.Option(help="Number of patterns.", metavar="P", min=1)] = 20,
     beta: Annotated[float, typer.Option(help="Inverse temperature.", metavar="BETA")] = 2.0,

@@ -14,24 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from dualtap.cli.app import (
-    READ_FORMATS,
-    Force,
-    Json,
-    Quiet,
-    Seed,
-    command,
-    print_outcome,
-)
-from dualtap.cli.reading import Reading, reads_samples
+from dualtap.cli.app import DataFile, Force, Json, ModelFile, Quiet, Seed, command, print_outcome
+from dualtap.cli.reading import ReadingOptions, reads_samples
 from dualtap.cli.request import (
     Beta,
     Checkpoint,
     ChosenMethod,
+    FitRequest,
     Hidden,
     Method,
     Patterns,
-    Request,
     Resume,
     Students,
     Updates,
@@ -40,12 +32,8 @@ from dualtap.cli.resampling import resampled
 
 if TYPE_CHECKING:
     from dualtap.io import SampleFile
-    from dualtap.published import DualTAP
-    from dualtap.rbm import HopfieldRBM
-    from dualtap.recovery import HopfieldPatterns
+    from dualtap.report.material import Model
     from dualtap.resampling import Stability
-
-    Model = HopfieldPatterns | DualTAP | HopfieldRBM
 
 
 @command(
@@ -61,11 +49,11 @@ if TYPE_CHECKING:
 )
 @reads_samples
 def fit(
-    data: Annotated[Path, typer.Argument(help=f"Samples: {READ_FORMATS}.", metavar="DATA")],
+    data: DataFile,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Model file to write (.npz).", metavar="FILE")
     ],
-    reading: Reading,
+    reading: ReadingOptions,
     method: ChosenMethod = None,
     patterns: Patterns = None,
     beta: Beta = None,
@@ -90,7 +78,7 @@ def fit(
     from dualtap._files import check_free
     from dualtap.io import MODEL_FORMATS
 
-    request = Request(
+    request = FitRequest(
         method or (Method.patterns if resume is None else Method.rbm),
         beta=beta,
         patterns=patterns,
@@ -119,10 +107,8 @@ def fit(
 )
 @reads_samples
 def show(
-    model: Annotated[
-        Path, typer.Argument(help="Model file written by `dualtap fit`.", metavar="MODEL")
-    ],
-    reading: Reading,
+    model: ModelFile,
+    reading: ReadingOptions,
     data: Annotated[
         Path | None,
         typer.Option(help="Samples to score and to assign to patterns.", metavar="FILE"),
@@ -180,7 +166,7 @@ def _cluster(address: str | None) -> AbstractContextManager[Any]:
     return nullcontext() if address is None else connected(address)
 
 
-def _fitted(request: Request, file: SampleFile, seed: int, *, watched: bool) -> Model:
+def _fitted(request: FitRequest, file: SampleFile, seed: int, *, watched: bool) -> Model:
     """Return the fitted model, with the names that the file has."""
     if watched:
         print(file.spins.summary, file=sys.stderr)
@@ -246,17 +232,15 @@ def _write_report(
 ) -> None:
     from dualtap.report import write_report
 
-    write_report(
-        model,
-        path,
-        spins=None if file is None else file.spins,
-        names=None if file is None else file.names,
-        sample_names=None if file is None else file.sample_names,
-        labels=None if file is None or file.labels is None else file.labels.tolist(),
-        teacher=None if file is None else file.teacher,
-        shape=shape,
-        stability=stability,
-        sample_weight=None if file is None else file.weights,
-        command=shlex.join(["dualtap", *sys.argv[1:]]),
-        force=force,
-    )
+    seen: dict[str, Any] = {}
+    if file is not None:
+        seen = {
+            "spins": file.spins,
+            "names": file.names,
+            "sample_names": file.sample_names,
+            "labels": None if file.labels is None else file.labels.tolist(),
+            "teacher": file.teacher,
+            "sample_weight": file.weights,
+        }
+    line = shlex.join(["dualtap", *sys.argv[1:]])
+    write_report(model, path, **seen, shape=shape, stability=stability, command=line, force=force)

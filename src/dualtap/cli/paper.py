@@ -33,11 +33,11 @@ Names = Annotated[
 Folder = Annotated[Path, typer.Option(help="Folder for trials and figures.", metavar="DIR")]
 Full = Annotated[
     bool,
-    typer.Option("--full/--quick", help="Sizes and numbers of trials of the paper, or fewer."),
+    typer.Option("--full/--quick", help="Sizes and trials of the paper, or a quick run."),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Other parameters: N=500 P=5,10 trials=20.", metavar="NAME=…"),
+    typer.Option("--set", help="Change parameters: N=500 P=5,10 trials=20.", metavar="NAME=…"),
 ]
 Source = Annotated[
     Path | None, typer.Option("--from", help="Folder of archived trials to use.", metavar="DIR")

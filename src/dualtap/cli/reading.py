@@ -36,11 +36,11 @@ _OPTIONS: dict[str, Any] = {
     ],
     "true": Annotated[
         str | None,
-        typer.Option(help="Value of a table that means +1, such as yes.", metavar="VALUE"),
+        typer.Option(help="Value in a table that means +1, such as yes.", metavar="VALUE"),
     ],
     "false": Annotated[
         str | None,
-        typer.Option(help="Value of a table that means -1, such as no.", metavar="VALUE"),
+        typer.Option(help="Value in a table that means -1, such as no.", metavar="VALUE"),
     ],
     "weights": Annotated[
         str | None,
@@ -59,14 +59,14 @@ _OPTIONS: dict[str, Any] = {
     "allow_expansion": Annotated[
         bool,
         typer.Option(
-            "--allow-expansion", help="Read a file that expands to more than 200 times its size."
+            "--allow-expansion", help="Accept a file that unpacks to more than 200 times its size."
         ),
     ],
 }
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How a file of samples is read."""
 
     labels: str | None
@@ -128,7 +128,7 @@ def as_options(message: str) -> str:
     "column 'q 1' holds 'no' and 'yes'; --true yes --false no makes them spins, --drop 'q 1' leaves
     it out; or pass --zero-is-missing"
     """
-    names = "|".join(field.name for field in fields(Reading))
+    names = "|".join(field.name for field in fields(ReadingOptions))
     string = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
     message = re.sub(rf"(true=(?:{string})), (false=)", r"\1 \2", message)
 
@@ -145,9 +145,9 @@ def reads_samples(command: Callable[..., None]) -> Callable[..., None]:
     Examples
     --------
     >>> import inspect
-    >>> from dualtap.cli.reading import Reading, reads_samples
+    >>> from dualtap.cli.reading import ReadingOptions, reads_samples
     >>> @reads_samples
-    ... def count(reading: Reading, top: int = 3) -> None:
+    ... def count(reading: ReadingOptions, top: int = 3) -> None:
     ...     print(reading.labels, top)
     >>> list(inspect.signature(count).parameters)[-3:]
     ['zero_is_missing', 'allow_expansion', 'top']
@@ -166,7 +166,7 @@ def reads_samples(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
         given = {name: arguments.pop(name, default) for name, default in defaults.items()}
-        command(reading=Reading(**given), **arguments)
+        command(reading=ReadingOptions(**given), **arguments)
 
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -76,13 +76,13 @@ Resume = Annotated[
 
 
 @dataclass(frozen=True)
-class Request:
+class FitRequest:
     """A method and its options, None where not given.
 
     Examples
     --------
-    >>> from dualtap.cli.request import Method, Request
-    >>> Request(Method.patterns, students=3).check()
+    >>> from dualtap.cli.request import Method, FitRequest
+    >>> FitRequest(Method.patterns, students=3).check()
     Traceback (most recent call last):
     ...
     ValueError: --students does not apply to --method patterns, whose options are --patterns

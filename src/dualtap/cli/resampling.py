@@ -10,22 +10,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import READ_FORMATS, Force, Jobs, Json, Quiet, Seed, command, print_outcome
-from dualtap.cli.reading import Reading, reads_samples
-from dualtap.cli.results import DataFile, ModelFile, Table
+from dualtap.cli.app import (
+    READ_FORMATS,
+    DataFile,
+    Force,
+    Jobs,
+    Json,
+    ModelFile,
+    Quiet,
+    Seed,
+    command,
+    print_outcome,
+)
+from dualtap.cli.reading import ReadingOptions, reads_samples
+from dualtap.cli.results import Table
 
 if TYPE_CHECKING:
     from dualtap.comparison import Comparison
     from dualtap.io import SampleFile
-    from dualtap.io.models import Model
+    from dualtap.report.material import Model
     from dualtap.resampling import Stability
 
 Refits = Annotated[
     int, typer.Option("--refits", "-n", help="Number of refits.", metavar="N", min=2)
 ]
-GroupFile = Annotated[Path, typer.Argument(metavar="A", help=f"A group: {READ_FORMATS}.")]
+GroupFile = Annotated[Path, typer.Argument(metavar="A", help=f"First group: {READ_FORMATS}.")]
 OtherGroupFile = Annotated[
-    Path, typer.Argument(metavar="B", help="Another, with the same columns.")
+    Path, typer.Argument(metavar="B", help="Second group, with the same columns.")
 ]
 PatternTable = Annotated[
     Path | None,
@@ -47,7 +58,7 @@ def stability(
     model: ModelFile,
     data: DataFile,
     output: Table,
-    reading: Reading,
+    reading: ReadingOptions,
     edges: Annotated[
         Path | None,
         typer.Option(
@@ -65,10 +76,10 @@ def stability(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Refit to random parts of DATA, and write how often each entry is found again.
+    """Refit the model to random parts of DATA, and write how often each entry is found again.
 
-    One row per spin: its name, its entry in each pattern, and the share of refits to halves that
-    agree. Couplings have intervals from refits to three quarters.
+    One row per spin: its name, its entry in each pattern, and the share of refits to random halves
+    that agree. Intervals of couplings are from refits to three quarters of the samples.
     """
     from dualtap._files import check_free
     from dualtap.io import EDGE_FORMATS, TABLE_FORMATS, load, matched, write_edges, write_table
@@ -151,14 +162,14 @@ def _range(found: Stability) -> str:
 def compare(
     first: GroupFile,
     second: OtherGroupFile,
-    reading: Reading,
+    reading: ReadingOptions,
     output: PatternTable = None,
     patterns: Annotated[
         int | None,
         typer.Option(help="Number of patterns, if known.", metavar="P", min=1),
     ] = None,
     permutations: Annotated[
-        int, typer.Option(help="Number of random deals to groups.", metavar="N", min=1)
+        int, typer.Option(help="Number of random permutations of the groups.", metavar="N", min=1)
     ] = 199,
     jobs: Jobs = 1,
     seed: Seed = 0,
@@ -166,9 +177,9 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Test if the same patterns and couplings serve two groups of samples.
+    """Test if two groups of samples have the same patterns and couplings.
 
-    Columns of B are matched with those of A by name. P-values are those of a permutation test.
+    Columns of B are matched with those of A by name. P-values are from a permutation test.
     """
     from dualtap._files import check_free
     from dualtap.io import TABLE_FORMATS, write_table

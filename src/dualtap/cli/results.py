@@ -11,21 +11,18 @@ import numpy as np
 import typer
 
 from dualtap.cli.app import (
-    FORMATS,
-    READ_FORMATS,
+    DataFile,
     Force,
     Json,
+    ModelFile,
     Quiet,
+    SamplesOut,
     Seed,
     command,
     print_outcome,
 )
-from dualtap.cli.reading import Reading, reads_samples
+from dualtap.cli.reading import ReadingOptions, reads_samples
 
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Model file written by `dualtap fit`.")
-]
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help=f"Samples: {READ_FORMATS}.")]
 Table = Annotated[
     Path,
     typer.Option("--output", "-o", help="Table to write: .csv, .tsv or .parquet.", metavar="FILE"),
@@ -41,7 +38,7 @@ def predict(
     model: ModelFile,
     data: DataFile,
     output: Table,
-    reading: Reading,
+    reading: ReadingOptions,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -77,10 +74,8 @@ def predict(
 def impute(
     data: DataFile,
     model: ModelFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help=f"File to write: {FORMATS}.", metavar="FILE")
-    ],
-    reading: Reading,
+    output: SamplesOut,
+    reading: ReadingOptions,
     seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
@@ -88,8 +83,8 @@ def impute(
 ) -> None:
     """Fill missing entries of DATA with their most probable values given the rest of the row.
 
-    Columns of DATA are matched with the model by name and keep their order. Text that was read with
-    --true and --false is written in these words.
+    Columns of DATA are matched with the model by name and keep their order. Values that were read
+    with --true and --false are written with the same words.
     """
     from dualtap._files import check_free
     from dualtap.io import FORMATS as FILE_FORMATS

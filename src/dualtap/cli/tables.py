@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.fitted.learned import LearnedPatterns
-from dualtap.report.summary import Model
+from dualtap.report.material import Model
 from dualtap.spins import Spins
 
 

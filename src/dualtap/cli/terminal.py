@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,18 +25,18 @@ Pictures = tuple[NDArray[np.floating], Sequence[int]]
 NaN where a spin is not in a pattern.
 """
 
-_PER_PATTERN = {
-    "weights": ("share of samples", "{:.1%}"),
-    "share_plus": ("on + side", "{:.1%}"),
-    "share_minus": ("on − side", "{:.1%}"),
+_PER_PATTERN = {  # in two lines, to fit into 80 columns
+    "weights": ("share of\nsamples", "{:.1%}"),
+    "share_plus": ("on\n+ side", "{:.1%}"),
+    "share_minus": ("on\n− side", "{:.1%}"),
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
-    "mean_confidence": ("mean |m|", "{:.3f}"),
-    "unsure_bits": ("uncertain bits", "{:d}"),
-    "returned": ("found again", "{:.0%}"),
-    "cosine": ("median cosine", "{:.2f}"),
+    "mean_confidence": ("mean\n|m|", "{:.3f}"),
+    "unsure_bits": ("uncertain\nbits", "{:d}"),
+    "returned": ("found\nagain", "{:.0%}"),
+    "cosine": ("median\ncosine", "{:.2f}"),
     "bits": ("spins", "{:d}"),
-    "stable_bits": ("stable spins", "{:d}"),
+    "stable_bits": ("stable\nspins", "{:d}"),
 }
 _MOST_ROWS = 30
 _TRACE_ROWS = 12
@@ -74,7 +74,7 @@ def print_result(result: dict[str, Any], headline: str, pictures: Pictures | Non
     """
     console = Console(highlight=False)
     console.print(
-        f"[bold green]{escape(plain(headline))}[/bold green]", soft_wrap=not console.is_terminal
+        f"[bold green]{escape(printable(headline))}[/bold green]", soft_wrap=not console.is_terminal
     )
     _print_scalars(result, console)
     if result.get("n_patterns") and ("weights" in result or "returned" in result):
@@ -101,13 +101,21 @@ def _print_scalars(result: dict[str, Any], console: Console) -> None:
     lines = facts(result | named)
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        text = plain(value)
+        text = printable(value)
         if console.is_terminal:
             parts = textwrap.wrap(text, max(console.width - width - 2, 20), break_long_words=False)
             text = ("\n" + " " * (width + 2)).join(parts)
         console.print(
-            f"[bold]{escape(plain(name)):<{width}}[/bold]  {escape(text)}", soft_wrap=True
+            f"[bold]{escape(printable(name)):<{width}}[/bold]  {escape(text)}", soft_wrap=True
         )
+
+
+def _table(*texts: str, numbers: Iterable[str] = (), caption: str | None = None) -> Table:
+    """Return an empty table with columns of texts, then of numbers."""
+    table = Table(*texts, caption=caption, box=None, pad_edge=False)
+    for title in numbers:
+        table.add_column(title, justify="right")
+    return table
 
 
 def _pattern_table(result: dict[str, Any]) -> Table:
@@ -116,13 +124,13 @@ def _pattern_table(result: dict[str, Any]) -> Table:
         columns.pop("strengths", None)
     n_patterns = result["n_patterns"]
     shown = min(n_patterns, _MOST_ROWS)
-    table = Table("pattern", caption=_left_out(shown, n_patterns), box=None, pad_edge=False)
-    for title, _ in columns.values():
-        table.add_column(title, justify="right")
+    titles = [title for title, _ in columns.values()]
+    table = _table("pattern", numbers=titles, caption=_left_out(shown, n_patterns))
+    table.add_column("", no_wrap=True)
     for k in range(shown):
         values = [form.format(result[key][k]) for key, (_, form) in columns.items()]
         repulsive = "strengths" in result and result["strengths"][k] < 0
-        table.add_row(str(k), *values, *(["repulsive"] if repulsive else []))
+        table.add_row(str(k), *values, "repulsive" if repulsive else "")
     return table
 
 
@@ -133,7 +141,7 @@ def _left_out(shown: int, n_patterns: int) -> str | None:
 def _names_table(patterns: list[dict[str, list[tuple[str, float]]]]) -> Table:
     """Return names of spins by effect; as :class:`rich.text.Text` they are never read as markup."""
     heads = "pattern", "+ side: more often +1", "+ side: more often −1"
-    table = Table(*heads, box=None, pad_edge=False)
+    table = _table(*heads)
     for k, spins in enumerate(patterns[:_MOST_ROWS]):
         names = (", ".join(map(_named, spins[key])) for key in ("plus", "minus"))
         table.add_row(str(k), *map(Text, names))
@@ -142,14 +150,14 @@ def _names_table(patterns: list[dict[str, list[tuple[str, float]]]]) -> Table:
 
 def _named(spin: tuple[str, float]) -> str:
     name, effect = spin
-    return f"{_cut(plain(name))} {effect:+.2f}".replace(" -", " −")
+    return f"{_cut(printable(name))} {effect:+.2f}".replace(" -", " −")
 
 
 def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     r"""Return text from a file without what could command a terminal.
 
     Escape sequences and invisible characters (control, direction, private) go; a tab or a new
@@ -157,8 +165,8 @@ def plain(text: str) -> str:
 
     Examples
     --------
-    >>> from dualtap.cli.terminal import plain
-    >>> plain("a\x1b[31mb\x07\tc")
+    >>> from dualtap.cli.terminal import printable
+    >>> printable("a\x1b[31mb\x07\tc")
     'ab c'
     """
     visible = re.sub(r"[\t\r\n]", " ", _ESCAPES.sub("", text))
@@ -250,9 +258,7 @@ def _character(top: int, bottom: int) -> str:
 
 def _curve_table(curve: dict[str, list[float]]) -> Table:
     """Return a dozen looks, evenly spread from the first to the last."""
-    table = Table(*(label(key) for key in curve), box=None, pad_edge=False, title_justify="left")
-    for column in table.columns:
-        column.justify = "right"
+    table = _table(numbers=map(label, curve))
     n_looks = len(curve["update"])
     rows = dict.fromkeys(round(k * (n_looks - 1) / (_CURVE_ROWS - 1)) for k in range(_CURVE_ROWS))
     for row in rows if n_looks else ():
@@ -261,8 +267,7 @@ def _curve_table(curve: dict[str, list[float]]) -> Table:
 
 
 def _bars(title: str, values: list[float]) -> Table:
-    table = Table(title, box=None, pad_edge=False)
-    table.add_column("")
+    table = _table(title, "")
     longest = max(values) or 1.0
     for value in values[:_MOST_ROWS]:
         table.add_row(f"{value:.3f}", "█" * round(_BAR_WIDTH * value / longest))
@@ -274,7 +279,7 @@ def _spectrum_table(values: list[float], n_patterns: int) -> Table:
     shown = values[: min(n_patterns + _BEYOND, _MOST_ROWS)]
     longest = min(max(*shown, 1.0), _MOST_EDGES)
     edge = round(_BAR_WIDTH / longest)
-    table = Table("spectrum", box=None, pad_edge=False)
+    table = _table("spectrum")
     table.add_column(" " * edge + "│ noise edge", no_wrap=True)
     for rank, value in enumerate(shown):
         bar = "█" * round(_BAR_WIDTH * min(value / longest, 1))
@@ -294,19 +299,14 @@ def _trace_table(trace: list[dict[str, Any]]) -> Table:
             shown.append(step)
     shown = shown[:_MOST_ROWS]
     left_out = f"{len(shown)} of {len(trace)} steps" if len(shown) < len(trace) else None
-    table = Table(
-        *("step", "move", "source", "patterns", "description length", "gain (nats)", ""),
-        caption=left_out,
-        box=None,
-        pad_edge=False,
-    )
-    for column in table.columns[3:6]:
-        column.justify = "right"
+    numbers = "patterns", "description length", "gain (nats)"
+    table = _table("step", "move", "source", numbers=numbers, caption=left_out)
+    table.add_column("")
     for step in shown:
         values = f"{step['n_patterns']}", f"{step['objective']:.1f}", f"{step['gain']:.1f}"
         table.add_row(
             str(step["step"]),
-            *(Text(plain(str(step[key]))) for key in ("move", "source")),
+            *(Text(printable(str(step[key]))) for key in ("move", "source")),
             *(*values, "accepted" if step["accepted"] else "rejected"),
             style=None if step["accepted"] else "dim",
         )
@@ -315,11 +315,8 @@ def _trace_table(trace: list[dict[str, Any]]) -> Table:
 
 def _path_table(path: dict[str, list[float | None]], n_patterns: int) -> Table:
     """Return description length and held-out score over the number of patterns."""
-    table = Table(
-        *("patterns", "description length", "held-out score", ""), box=None, pad_edge=False
-    )
-    for column in table.columns[:3]:
-        column.justify = "right"
+    table = _table(numbers=("patterns", "description length", "held-out score"))
+    table.add_column("")
     for n, objective, score in zip(*(path[key] for key in _PATH), strict=True):
         values = (
             "" if value is None else form.format(value)

@@ -85,5 +85,5 @@ def load(name: str, random_state: RandomState = 0) -> Dataset:
     Dataset(600 samples of 200 spins, 6 labels)
     """
     if name not in _LOADERS:
-        raise ValueError(f"no data set {name!r}; there are: {', '.join(names())}")
+        raise ValueError(f"unknown data set {name!r}; known are: {', '.join(names())}")
     return _LOADERS[name](random_state)

@@ -78,7 +78,7 @@ def load_hopfield(name: str = "retrieval", random_state: RandomState = 0) -> Dat
     ((200, 1000), HopfieldModel(n_spins=1000, n_patterns=20, beta=2))
     """
     if name not in TEACHERS:
-        raise ValueError(f"no Hopfield teacher {name!r}; there are: {', '.join(TEACHERS)}")
+        raise ValueError(f"unknown Hopfield teacher {name!r}; known are: {', '.join(TEACHERS)}")
     return _drawn(TEACHERS[name], as_generator(random_state))
 
 

@@ -95,12 +95,12 @@ def load_openml(name: str = "votes", data_home: str | Path | None = None) -> Dat
     >>> load_openml("cats")
     Traceback (most recent call last):
     ...
-    ValueError: no table 'cats'; there are: votes, zoo, mushroom, chess, soybean, spect
+    ValueError: unknown table 'cats'; known are: votes, zoo, mushroom, chess, soybean, spect
     """
     from sklearn.datasets import fetch_openml
 
     if name not in TABLES:
-        raise ValueError(f"no table {name!r}; there are: {', '.join(TABLES)}")
+        raise ValueError(f"unknown table {name!r}; known are: {', '.join(TABLES)}")
     table = TABLES[name]
     try:
         found = fetch_openml(

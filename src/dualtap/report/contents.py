@@ -17,10 +17,10 @@ from dualtap.metrics import calibration, match
 from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
 from dualtap.report.encode import packed, quantised
-from dualtap.report.labels import counted, label_table, whole_numbers
+from dualtap.report.labels import label_table, whole_number, whole_numbers
 from dualtap.report.material import Material
 from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained
-from dualtap.report.reading import Reading, by_pattern, independent_score, nearest, read
+from dualtap.report.reading import Reading, by_pattern, nearest_samples, read, score_of_means
 from dualtap.report.summary import describe
 
 _NEAREST = 24  # samples shown of a pattern
@@ -36,10 +36,6 @@ _MOST_STEPS = 200
 
 def contents(material: Material) -> dict[str, Any]:
     """Return everything a report shows, ready for JSON.
-
-    Parameters
-    ----------
-    material : Material
 
     Returns
     -------
@@ -139,7 +135,7 @@ def _patterns(
             material, k
         )
         if reading is not None:
-            chosen = nearest(reading, k, n_nearest)
+            chosen = nearest_samples(reading, k, n_nearest)
             card["nearest"] = [_sample(material, reading, k, int(a)) for a in chosen]
         cards.append(card)
     notes = []
@@ -168,9 +164,9 @@ def _numbers(
     if reading is not None:
         own = np.where(reading.label == k, reading.weights, 0)
         numbers |= {
-            "count": counted(own.sum()),
+            "count": whole_number(own.sum()),
             "share": float(own.sum() / reading.weights.sum()),
-            "n_flipped": counted(own[reading.sign < 0].sum()),
+            "n_flipped": whole_number(own[reading.sign < 0].sum()),
         }
     elif isinstance(material.model, LearnedPatterns):
         numbers["share"] = float(material.model.weights_[k])
@@ -259,7 +255,7 @@ def _likelihood(material: Material, reading: Reading) -> dict[str, float]:
     weights = None if material.spins is None else material.spins.weights
     return {
         "fair": -float(np.log(2)),
-        "independent": independent_score(reading),
+        "independent": score_of_means(reading),
         "model": float(material.model.score(material.spins, sample_weight=weights)),
     }
 

@@ -61,26 +61,26 @@ def script_json(value: Any) -> str:
     >>> script_json({"name": "</script>", "x": float("nan")})
     '{"name":"\\u003c/script\\u003e","x":null}'
     """
-    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(jsonable(value), allow_nan=False, separators=(",", ":"))
     return text.translate(_MARKUP)  # these characters occur in strings only
 
 
-def plain(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """Return what JSON can hold: lists for arrays, numbers for scalars, None for what is no number.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.report.encode import plain
-    >>> plain({"m": np.array([0.5, np.nan]), "n": np.int64(3)})
+    >>> from dualtap.report.encode import jsonable
+    >>> jsonable({"m": np.array([0.5, np.nan]), "n": np.int64(3)})
     {'m': [0.5, None], 'n': 3}
     """
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [jsonable(item) for item in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
+        return jsonable(value.tolist())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     if value is None or isinstance(value, (bool, int, float, str)):

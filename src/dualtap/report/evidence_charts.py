@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from dualtap.report.figures import Chart, histogram, lines
+from dualtap.report.figures import (
+    CATEGORIES,
+    Chart,
+    axis,
+    bars,
+    guide,
+    histogram,
+    lines,
+    on_the_right,
+)
 
 _LOG_FROM = 30.0  # largest over smallest count above which bars need a logarithmic axis
 
@@ -17,18 +26,13 @@ def strengths(shown: dict[str, Any]) -> Chart | None:
     if len(set(values)) < 2:
         return None
     repulsive = sum(value < 0 for value in values)
-    trace = {
-        "type": "bar",
-        "x": [str(k) for k in range(len(values))],
-        "y": values,
-        "customdata": [pattern["n_part"] for pattern in shown["patterns"]],
-        "marker": {"color": ["$minus" if value < 0 else "$accent" for value in values]},
-        "hovertemplate": "pattern %{x}: strength %{y:.3g}, %{customdata} spins<extra></extra>",
-    }
-    layout = {
-        "xaxis": {"type": "category", "showgrid": False, "title": {"text": "pattern"}},
-        "yaxis": {"title": {"text": "strength g"}},
-    }
+    trace = bars(
+        values,
+        ["$minus" if value < 0 else "$accent" for value in values],
+        "pattern %{x}: strength %{y:.3g}, %{customdata} spins",
+        customdata=[pattern["n_part"] for pattern in shown["patterns"]],
+    )
+    layout = {"xaxis": axis("pattern", **CATEGORIES), "yaxis": axis("strength g")}
     verb = "is" if repulsive == 1 else "are"
     below = f" {repulsive} {verb} repulsive: samples avoid large overlaps." if repulsive else ""
     return Chart(
@@ -50,18 +54,12 @@ def path(shown: dict[str, Any]) -> Chart | None:
     length = lines(n, [path["objective"]], ["$accent"])[0]
     score = lines(n, [path["held_out"]], ["$minus"])[0] | {"yaxis": "y2"}
     score["line"] = score["line"] | {"dash": "dash"}
-    mark = {"type": "line", "x0": chosen, "x1": chosen, "yref": "paper", "y0": 0, "y1": 1}
     layout = {
-        "xaxis": {"title": {"text": "number of patterns"}},
-        "yaxis": {"title": {"text": "description length, nats (solid)"}},
-        "yaxis2": {
-            "overlaying": "y",
-            "side": "right",
-            "showgrid": False,
-            "title": {"text": "held-out score (dashed)"},
-        },
+        "xaxis": axis("number of patterns"),
+        "yaxis": axis("description length, nats (solid)"),
+        "yaxis2": on_the_right("held-out score (dashed)"),
         "margin": {"l": 64, "r": 64, "t": 8, "b": 44},
-        "shapes": [mark | {"line": {"color": "$muted", "width": 1, "dash": "dot"}}],
+        "shapes": [guide(x0=chosen, x1=chosen, yref="paper", y0=0, y1=1)],
     }
     return Chart(
         "path",
@@ -69,10 +67,7 @@ def path(shown: dict[str, Any]) -> Chart | None:
         f"The model has {chosen} pattern{'' if chosen == 1 else 's'} (dotted line). Held-out "
         "score: log pseudo-likelihood per spin of samples not used in the fit.",
         f"Lines: description length and held-out score for {min(n)} to {max(n)} patterns.",
-        {
-            "data": [line | {"mode": "lines+markers"} for line in (length, score)],
-            "layout": layout,
-        },
+        {"data": [line | {"mode": "lines+markers"} for line in (length, score)], "layout": layout},
     )
 
 
@@ -90,7 +85,6 @@ def spectrum(shown: dict[str, Any]) -> Chart | None:
         "marker": {"size": 8, "color": ["$accent" if v > 1 else "$quiet" for v in values]},
         "hovertemplate": "direction %{x}: %{y:.3f} of the noise edge<extra></extra>",
     }
-    edge = {"type": "line", "y0": 1, "y1": 1, "xref": "paper", "x0": 0, "x1": 1}
     note = {
         "text": "noise edge",
         "showarrow": False,
@@ -98,13 +92,13 @@ def spectrum(shown: dict[str, Any]) -> Chart | None:
         **{"y": 0, "yanchor": "bottom"},  # log10 of 1: annotations know the axis, shapes do not
     }
     layout = {
-        "xaxis": {"title": {"text": "direction of the data"}},
-        "yaxis": {
-            "type": "log",
-            "tickvals": [digit * 10.0**power for power in range(-4, 7) for digit in (1, 2, 5)],
-            "title": {"text": "squared singular value / edge"},
-        },
-        "shapes": [edge | {"line": {"color": "$muted", "width": 1, "dash": "dot"}}],
+        "xaxis": axis("direction of the data"),
+        "yaxis": axis(
+            "squared singular value / edge",
+            type="log",
+            tickvals=[digit * 10.0**power for power in range(-4, 7) for digit in (1, 2, 5)],
+        ),
+        "shapes": [guide(y0=1, y1=1, xref="paper", x0=0, x1=1)],
         "annotations": [note | {"font": {"color": "$muted", "size": 12}}],
     }
     return Chart(
@@ -128,8 +122,8 @@ def confidence(shown: dict[str, Any]) -> Chart | None:
     scale = "log" if counts.max() > _LOG_FROM * counts.min() else "linear"
     decades = {"type": "log", "dtick": 1} if scale == "log" else {}
     layout = {
-        "xaxis": {"range": [0.5, 1], "tickformat": ".0%", "title": {"text": "confidence in a bit"}},
-        "yaxis": {"title": {"text": "bits"}, **decades},
+        "xaxis": axis("confidence in a bit", range=[0.5, 1], tickformat=".0%"),
+        "yaxis": axis("bits", **decades),
     }
     return Chart(
         "confidence",
@@ -159,12 +153,10 @@ def calibration(shown: dict[str, Any]) -> Chart | None:
         "line": {"color": "$accent", "width": 1.5},
         "hovertemplate": "%{customdata} bits, confidence %{x:.1%}, %{y:.1%} correct<extra></extra>",
     }
-    diagonal = {"type": "line", "x0": 0.5, "y0": 0.5, "x1": 1, "y1": 1}
-    line = {"color": "$muted", "width": 1, "dash": "dot"}
     layout = {
-        "xaxis": {"range": [0.48, 1.02], "tickformat": ".0%", "title": {"text": "confidence"}},
-        "yaxis": {"tickformat": ".0%", "title": {"text": "correct signs"}},
-        "shapes": [diagonal | {"line": line}],
+        "xaxis": axis("confidence", range=[0.48, 1.02], tickformat=".0%"),
+        "yaxis": axis("correct signs", tickformat=".0%"),
+        "shapes": [guide(x0=0.5, y0=0.5, x1=1, y1=1)],
     }
     return Chart(
         "calibration",
@@ -182,20 +174,15 @@ def returned(shown: dict[str, Any]) -> Chart | None:
     if found is None or not shown["patterns"]:
         return None
     share = found["returned"]
-    trace = {
-        "type": "bar",
-        "x": [str(k) for k in range(len(share))],
-        "y": share,
-        "customdata": found["stable_bits"],
-        "marker": {
-            "color": ["$accent" if value >= found["level"] else "$quiet" for value in share]
-        },
-        "hovertemplate": "pattern %{x}: found again in %{y:.0%} of the refits, "
-        "%{customdata} stable bits<extra></extra>",
-    }
+    trace = bars(
+        share,
+        ["$accent" if value >= found["level"] else "$quiet" for value in share],
+        "pattern %{x}: found again in %{y:.0%} of the refits, %{customdata} stable bits",
+        customdata=found["stable_bits"],
+    )
     layout = {
-        "xaxis": {"type": "category", "showgrid": False, "title": {"text": "pattern"}},
-        "yaxis": {"range": [0, 1.02], "tickformat": ".0%", "title": {"text": "refits"}},
+        "xaxis": axis("pattern", **CATEGORIES),
+        "yaxis": axis("refits", range=[0, 1.02], tickformat=".0%"),
     }
     n_stable = sum(value >= found["level"] for value in share)
     return Chart(

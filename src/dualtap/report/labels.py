@@ -72,8 +72,8 @@ def label_table(
         "state_majority": [_majority(row, kinds) for row in counts],
         "rand": adjusted_rand(signed) if n else None,
         "purity": float(signed.max(axis=1).sum() / n) if n else None,
-        "n": counted(n),
-        "n_left_out": counted(n_all - n),
+        "n": whole_number(n),
+        "n_left_out": whole_number(n_all - n),
     }
 
 
@@ -105,7 +105,7 @@ def whole_numbers(counts: NDArray[Any]) -> NDArray[Any]:
     return counts.astype(np.int64) if (counts == np.round(counts)).all() else np.round(counts, 2)
 
 
-def counted(n: float) -> int | float:
+def whole_number(n: float) -> int | float:
     """Return a number of samples, whole if it is."""
     return int(n) if float(n).is_integer() else round(float(n), 2)
 

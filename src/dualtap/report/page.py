@@ -16,7 +16,7 @@ from typing import Any
 from dualtap.report.encode import script_json
 from dualtap.report.facts import facts, label
 from dualtap.report.figures import Chart
-from dualtap.report.words import headline, lead, legend, tiles
+from dualtap.report.words import lead, legend, tiles, title
 
 _SCRIPTS = ("theme.js", "tables.js", "patterns.js", "start.js")
 _SAMPLES = {"overlaps", "sizes", "best"}
@@ -64,7 +64,7 @@ def page(shown: dict[str, Any], charts: Sequence[Chart], plotly: str) -> str:
         charts=charts,
         sections=_sections(shown, charts),
         evidence=_EVIDENCE,
-        headline=headline(shown),
+        headline=title(shown),
         lead=lead(shown),
         tiles=tiles(shown),
         legend=legend(shown),

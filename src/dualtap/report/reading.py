@@ -86,23 +86,19 @@ def _n_common(s: NDArray[np.float32], zeta: NDArray[np.float32]) -> NDArray[np.f
     return common
 
 
-def independent_score(reading: Reading) -> float:
+def score_of_means(reading: Reading) -> float:
     r"""Return the mean log-likelihood per observed spin when every spin has its own mean only.
 
     .. math:: \frac1n \sum_i \left(n_i^+ \log\frac{n_i^+}{n_i}
               + n_i^- \log\frac{n_i^-}{n_i}\right), \qquad n = \sum_i n_i.
 
-    Parameters
-    ----------
-    reading : Reading
-
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap.spins import as_spins
-    >>> from dualtap.report.reading import independent_score, read
+    >>> from dualtap.report.reading import read, score_of_means
     >>> reading = read(as_spins([[1, 1], [1, -1]]), np.empty((0, 2), dtype=np.int8))
-    >>> round(independent_score(reading), 4)  # the first is certain, the second fair
+    >>> round(score_of_means(reading), 4)  # the first is certain, the second fair
     -0.3466
     """
     up, n = reading.n_up, reading.n_observed
@@ -110,21 +106,16 @@ def independent_score(reading: Reading) -> float:
     return float((xlogy(up, p) + xlogy(n - up, 1 - p)).sum() / max(n.sum(), 1))
 
 
-def nearest(reading: Reading, pattern: int, n_most: int) -> NDArray[np.int64]:
+def nearest_samples(reading: Reading, pattern: int, n_most: int) -> NDArray[np.int64]:
     """Return the samples of a pattern, those with the largest overlap first.
-
-    Parameters
-    ----------
-    reading : Reading
-    pattern, n_most : int
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap.spins import as_spins
-    >>> from dualtap.report.reading import nearest, read
+    >>> from dualtap.report.reading import nearest_samples, read
     >>> X = as_spins([[1, 1, -1, -1], [1, 1, 1, -1], [-1, -1, 1, 1]])
-    >>> nearest(read(X, np.array([[1, 1, -1, -1]])), 0, n_most=2)
+    >>> nearest_samples(read(X, np.array([[1, 1, -1, -1]])), 0, n_most=2)
     array([0, 2])
     """
     members = np.flatnonzero(reading.label == pattern)

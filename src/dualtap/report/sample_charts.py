@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from dualtap.report.figures import Chart, histogram
+from dualtap.report.figures import CATEGORIES, Chart, axis, bars, histogram
 
 _LONGEST = 30  # characters of two names beside a bar
 _DIVERGING = [[0, "$minus"], [0.5, "$zero"], [1, "$plus"]]
@@ -32,7 +32,7 @@ def overlap_map(shown: dict[str, Any]) -> Chart | None:
         "height": int(min(640, 110 + 18 * n_patterns)),
         "margin": {"l": 56, "r": 12, "t": 8, "b": 12},
         "xaxis": {"type": "category", "visible": False},
-        "yaxis": {"type": "category", "autorange": "reversed", "title": {"text": "pattern"}},
+        "yaxis": axis("pattern", type="category", autorange="reversed"),
     }
     return Chart(
         "overlaps",
@@ -64,19 +64,9 @@ def sizes(shown: dict[str, Any]) -> Chart | None:
         return None
     what = "count" if "count" in patterns[0] else "share"
     values = [pattern[what] for pattern in patterns]
-    trace = {
-        "type": "bar",
-        "x": [str(k) for k in range(len(patterns))],
-        "y": values,
-        "marker": {"color": "$accent"},
-        "hovertemplate": "pattern %{x}: %{y} <extra></extra>",
-    }
+    trace = bars(values, "$accent", "pattern %{x}: %{y} ")
     title = "samples" if what == "count" else "share of samples"
-    category = {"type": "category", "showgrid": False, "tickangle": 0}
-    layout = {
-        "xaxis": category | {"title": {"text": "pattern"}},
-        "yaxis": {"title": {"text": title}},
-    }
+    layout = {"xaxis": axis("pattern", **CATEGORIES, tickangle=0), "yaxis": axis(title)}
     return Chart(
         "sizes",
         "Samples per pattern",
@@ -91,10 +81,7 @@ def best_overlaps(shown: dict[str, Any]) -> Chart | None:
     if shown["samples"] is None or not shown["patterns"]:
         return None
     best, mean = shown["samples"]["best"], shown["samples"]["mean_best"]
-    layout = {
-        "xaxis": {"title": {"text": "overlap with the nearest pattern"}},
-        "yaxis": {"title": {"text": "samples"}},
-    }
+    layout = {"xaxis": axis("overlap with the nearest pattern"), "yaxis": axis("samples")}
     return Chart(
         "best",
         "Overlap with the nearest pattern",
@@ -111,22 +98,20 @@ def likelihood(shown: dict[str, Any]) -> Chart | None:
         return None
     names = ["model", "independent spins"]
     values = [scores["model"], scores["independent"]]
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "x": [value - scores["fair"] for value in values],
-        "y": names,
-        "customdata": values,
-        "marker": {"color": ["$accent", "$quiet"]},
-        "text": [f"{value:.3f}" for value in values],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertemplate": "%{y}: %{customdata:.4f} per spin, %{x:.4f} above fair spins"
-        "<extra></extra>",
-    }
+    trace = bars(
+        names,
+        ["$accent", "$quiet"],
+        "%{y}: %{customdata:.4f} per spin, %{x:.4f} above fair spins",
+        orientation="h",
+        x=[value - scores["fair"] for value in values],
+        customdata=values,
+        text=[f"{value:.3f}" for value in values],
+        textposition="outside",
+        cliponaxis=False,
+    )
     layout = {
         "height": 200,
-        "xaxis": {"title": {"text": "nats per spin above independent fair spins"}},
+        "xaxis": axis("nats per spin above independent fair spins"),
         "yaxis": {"type": "category", "autorange": "reversed"},
         "margin": {"l": 10, "r": 56, "t": 8, "b": 44},
     }
@@ -153,18 +138,17 @@ def unexplained(shown: dict[str, Any]) -> Chart | None:
         f"{html.escape(a, quote=False)} · {html.escape(b, quote=False)}" for a, b in left["pairs"]
     ]
     z = left["z"]
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "x": z,
-        "y": [text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in texts],
-        "customdata": texts,
-        "marker": {"color": ["$plus" if value > 0 else "$minus" for value in z]},
-        "hovertemplate": "%{customdata}: %{x:.1f} standard errors<extra></extra>",
-    }
+    trace = bars(
+        [text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in texts],
+        ["$plus" if value > 0 else "$minus" for value in z],
+        "%{customdata}: %{x:.1f} standard errors",
+        orientation="h",
+        x=z,
+        customdata=texts,
+    )
     layout = {
         "height": 60 + 26 * len(z),
-        "xaxis": {"title": {"text": "standard errors"}},
+        "xaxis": axis("standard errors"),
         "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
         "margin": {"l": 10, "r": 16, "t": 8, "b": 44},
     }

@@ -16,9 +16,9 @@ from dualtap.published import DualTAP
 from dualtap.rbm import HopfieldRBM
 from dualtap.recovery import HopfieldPatterns
 from dualtap.report.labels import adjusted_rand
+from dualtap.report.material import Model
 from dualtap.spins import Spins
 
-Model = HopfieldPatterns | DualTAP | HopfieldRBM
 _LEADING = 40
 _MOST_NAMED = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualtap.report.figures import Chart, lines
+from dualtap.report.figures import Chart, axis, bars, lines, on_the_right
 
 
 def rounds(shown: dict[str, Any]) -> list[Chart]:
@@ -16,7 +16,7 @@ def rounds(shown: dict[str, Any]) -> list[Chart]:
 
 
 def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
-    x_axis = {"title": {"text": "update"}}
+    x_axis = axis("update")
     curve = lines(seen["update"], [seen["pseudo_likelihood"]], ["$accent"])
     n_patterns = len(shown["patterns"])
     last = shown["model"]["singular_values"]
@@ -28,10 +28,7 @@ def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
             "Learning",
             "Log pseudo-likelihood of the samples per spin; -0.693 for independent fair spins.",
             "Line: pseudo-likelihood per spin against updates.",
-            {
-                "data": curve,
-                "layout": {"xaxis": x_axis, "yaxis": {"title": {"text": "log pseudo-likelihood"}}},
-            },
+            {"data": curve, "layout": {"xaxis": x_axis, "yaxis": axis("log pseudo-likelihood")}},
         ),
         Chart(
             "singular",
@@ -39,10 +36,7 @@ def _learning(seen: dict[str, Any], shown: dict[str, Any]) -> list[Chart]:
             f"The first {n_patterns}, in colour, belong to patterns.",
             f"Lines: singular values of the weights against updates; the largest ends at "
             f"{max(last):.3g}.",
-            {
-                "data": values,
-                "layout": {"xaxis": x_axis, "yaxis": {"title": {"text": "singular value"}}},
-            },
+            {"data": values, "layout": {"xaxis": x_axis, "yaxis": axis("singular value")}},
         ),
     ]
 
@@ -51,25 +45,13 @@ def _deflation(seen: dict[str, Any], shown: dict[str, Any]) -> Chart:
     gains = seen["gains"]
     n_kept = len(shown["patterns"])
     x = list(range(1, len(gains) + 1))
-    trace = {
-        "type": "bar",
-        "x": x,
-        "y": gains,
-        "marker": {"color": ["$accent" if k < n_kept else "$quiet" for k in range(len(x))]},
-        "hovertemplate": "round %{x}: gain %{y:.4g}<extra></extra>",
-        "name": "gain",
-    }
+    colours = ["$accent" if k < n_kept else "$quiet" for k in range(len(x))]
+    trace = bars(gains, colours, "round %{x}: gain %{y:.4g}", x=x, name="gain")
     total = lines(x, [seen["likelihood"]], ["$ink"])[0] | {"yaxis": "y2", "name": "likelihood"}
     layout = {
-        "xaxis": {"title": {"text": "round"}},
-        "yaxis": {"title": {"text": "gain of the round (bars)"}},
-        "yaxis2": {
-            "overlaying": "y",
-            "side": "right",
-            "showgrid": False,
-            "title": {"text": "likelihood (line)"},
-            "rangemode": "tozero",
-        },
+        "xaxis": axis("round"),
+        "yaxis": axis("gain of the round (bars)"),
+        "yaxis2": on_the_right("likelihood (line)", rangemode="tozero"),
     }
     return Chart(
         "rounds",

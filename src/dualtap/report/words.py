@@ -33,13 +33,13 @@ class Fact(NamedTuple):
     note: str = ""
 
 
-def headline(shown: dict[str, Any]) -> str:
+def title(shown: dict[str, Any]) -> str:
     """Return the title of the page.
 
     Examples
     --------
-    >>> from dualtap.report.words import headline
-    >>> headline({"model": {"n_patterns": 3}})
+    >>> from dualtap.report.words import title
+    >>> title({"model": {"n_patterns": 3}})
     '3 patterns found'
     """
     n = shown["model"]["n_patterns"]

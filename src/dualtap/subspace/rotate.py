@@ -114,7 +114,7 @@ def polish(z: F32, u: F32, nearest: Callable[[NDArray[np.floating]], F32] | None
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.subspace.search import polish
+    >>> from dualtap.subspace.rotate import polish
     >>> u = np.array([[0.5, 0.5, -0.5, -0.5]], dtype=np.float32)
     >>> polish(np.array([[1, 1, 1, -1]], dtype=np.float32), u)
     array([[ 1.,  1., -1., -1.]], dtype=float32)
@@ -154,7 +154,7 @@ def depth(z: F32, u: F32) -> NDArray[np.float64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.subspace.search import depth
+    >>> from dualtap.subspace.rotate import depth
     >>> depth(np.ones((1, 4), np.float32), np.array([[0, 0, 0.6, 0.8]], dtype=np.float32)).round(2)
     array([0.49])
     """
@@ -219,7 +219,7 @@ def independent(pool: F32, order: NDArray[np.float64], most: int, new: float) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.subspace.search import independent
+    >>> from dualtap.subspace.rotate import independent
     >>> pool = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, -1, -1]], dtype=np.float32)
     >>> independent(pool, np.array([3.0, 2.0, 1.0]), 2, 0.5).astype(int)
     array([[ 1,  1,  1,  1],
