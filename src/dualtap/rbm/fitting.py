@@ -22,12 +22,11 @@ from dualtap.rbm.learned import LearnedRBM
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.patterns import is_divided, patterns_without_gap
 from dualtap.rbm.pcd import Ascent, Estimate
-from dualtap.rbm.prior_names import as_prior
-from dualtap.rbm.priors import GaussianPrior, Prior
+from dualtap.rbm.priors import GaussianPrior, Prior, as_prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.samples import TrainingSet, fingerprint, have_means, training_set
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE, Init, first_rates, first_weights, start_run
-from dualtap.rbm.training import Plan, advice, better_of, train
+from dualtap.rbm.training import Candidate, Plan, advice, better_of, train
 from dualtap.spins import Spins
 
 Callback = Callable[[Any], object]
@@ -135,14 +134,16 @@ class TrainedRBM(LearnedRBM):
         if len(candidates) == 1:
             return self._new_run(data, *candidates[0], init, rng)
         state = rng.bit_generator.state
-        found: list[Run] = []
+        found: list[Candidate] = []
         for name, fields in candidates:
             rng.bit_generator.state = state  # all have the same start
             run = self._new_run(data, name, fields, init, rng)
+            prior = as_prior(name)
             with one_blas_thread():
-                *_, run = self._runs(run, data, as_prior(name), teacher, _PILOT_UPDATES)
-            found.append(replace(run, stop_reason=""))
-        return reduce(partial(better_of, data.held_out_weights), found)
+                *_, run = self._runs(run, data, prior, teacher, _PILOT_UPDATES)
+            found.append(Candidate(replace(run, stop_reason=""), prior))
+        with one_blas_thread():
+            return reduce(partial(better_of, data), found).run
 
     def _candidates(self, data: TrainingSet) -> list[tuple[str | Prior, bool]]:
         """Return priors and whether fields are learned, the simplest first."""
