@@ -11,11 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 import dualtap as dt
 from dualtap.rbm import run as run_module
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import pseudo_likelihood
+from dualtap.rbm.monitors import (
+    error_of_difference,
+    mean_score,
+    pseudo_likelihood,
+    scores_at_a_look,
+)
 from dualtap.rbm.patterns import patterns_from_weights, patterns_without_gap
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.run import Best
-from dualtap.rbm.sample_scores import error_of_difference, mean_score, scores_at_a_look
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
 from dualtap.rbm.start import modes_of_data, start_run
 from dualtap.rbm.training import Candidate, better_of, has_fallen

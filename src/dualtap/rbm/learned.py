@@ -21,8 +21,8 @@ from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
 from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
-from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.monitors import LearningCurve
+from dualtap.rbm.patterns import Patterns, data_modes, mode_errors, patterns_from_weights
 from dualtap.rbm.pcd import Training
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior, as_prior, prior_name
 from dualtap.rbm.run import Run

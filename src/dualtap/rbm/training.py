@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.hopfield import HopfieldModel
+from dualtap.rbm.monitors import error_of_difference, mean_score, sample_scores
 from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.priors import Prior
 from dualtap.rbm.run import Best, Run, resized
-from dualtap.rbm.sample_scores import error_of_difference, mean_score, sample_scores
 from dualtap.rbm.samples import Samples, TrainingSet, batches, training_set
 from dualtap.rbm.start import random_weights
 
