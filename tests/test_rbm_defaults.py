@@ -387,19 +387,41 @@ def test_scores_of_some_entries_are_compared_with_scores_of_all():
     assert error_of_difference(some_8, all_64, np.ones(50)) < 1e-9
 
 
+def independent(data, prior, share):
+    """A run that knows nothing but a share of +1, the same for all spins."""
+    run = start_run(data, 1, 2, 5, (0.1, 0.1), seed=0)
+    n_spins = data.spins.n_spins
+    fields = np.full(n_spins, np.arctanh(2 * share - 1), np.float32)
+    state = run.state._replace(weights=np.zeros((1, n_spins), np.float32), fields=fields)
+    scores = scores_at_a_look(data.held_out, RBM(state.weights, fields, PRIORS[prior]))
+    return Candidate(replace(run, best=Best(state, 0, scores)), PRIORS[prior])
+
+
+def gain_and_error(data, first, second):
+    scores = [one.run.best.scores for one in (second, first)]
+    weights = data.held_out_weights
+    gain = mean_score(scores[0], weights) - mean_score(scores[1], weights)
+    return gain, error_of_difference(*scores, weights)
+
+
 def test_priors_are_compared_on_all_held_out_entries():
     """The few entries of a look cannot tell a law that is better by 0.006 per entry."""
     X = np.where(rng().random((1000, 60)) < 0.3, 1, -1).astype(np.int8)
     data = training_set(X, 0.2, 0)
-    found = []
-    for prior, share in ((PRIORS["gaussian"], 0.3 + 0.05), (PRIORS["binary"], 0.3)):
-        run = start_run(data, 1, 2, 5, (0.1, 0.1), seed=0)
-        fields = np.full(60, np.arctanh(2 * share - 1), np.float32)
-        state = run.state._replace(weights=np.zeros((1, 60), np.float32), fields=fields)
-        scores = scores_at_a_look(data.held_out, RBM(state.weights, fields, prior))
-        found.append(Candidate(replace(run, best=Best(state, 0, scores)), prior))
-    first, second = (one.run.best.scores for one in found)
-    at_looks = mean_score(second, np.ones(200)) - mean_score(first, np.ones(200))
-    assert at_looks < error_of_difference(second, first, np.ones(200))
+    found = [independent(data, "gaussian", 0.35), independent(data, "binary", 0.3)]
+    gain, error = gain_and_error(data, *found)
+    assert gain < error
     assert better_of(data, *found) is found[1]
     assert better_of(data, *found[::-1]) is found[1]
+
+
+def test_fields_need_not_gain_more_than_the_error_of_few_samples():
+    """Small real data were predicted worse without fields, by less than that error."""
+    held_out = np.where(np.arange(60) < np.arange(9, 28, 2)[:, None], 1, -1).astype(np.int8)
+    data = training_set(held_out, held_out, 0)  # a share of 0.3 in ten samples, 9 to 27 of 60
+    without, little, some = (independent(data, "gaussian", x) for x in (0.325, 0.32, 0.3))
+    gain, error = gain_and_error(data, without, some)
+    assert 0.001 < gain < error
+    assert better_of(data, without, some) is some
+    assert better_of(data, without, little) is without
+    assert better_of(data, without, independent(data, "binary", 0.3)) is without

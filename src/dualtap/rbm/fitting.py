@@ -148,13 +148,14 @@ class TrainedRBM(LearnedRBM):
     def _candidates(self, data: TrainingSet) -> list[tuple[str | Prior, bool]]:
         """Return priors and whether fields are learned, the simplest first."""
         names = CANDIDATES if self.hidden == "auto" else (self.hidden,)
-        if self.fields != "auto":
-            choices = [(name, bool(self.fields)) for name in names]
-        elif self.centering or not have_means(data.spins, data.row_weights()):
-            choices = [(name, self.centering) for name in names]
+        first, *others = names if len(data.held_out) else names[:1]
+        if self.fields != "auto" or self.centering or not len(data.held_out):
+            fields = self.centering if self.fields == "auto" else bool(self.fields)
+        elif have_means(data.spins, data.row_weights()):
+            return [(first, False), (first, True), *((name, True) for name in others)]
         else:
-            choices = [(names[0], False), *((name, True) for name in names)]
-        return choices if len(data.held_out) else choices[:1]
+            fields = False
+        return [(name, fields) for name in (first, *others)]
 
     def _new_run(
         self,

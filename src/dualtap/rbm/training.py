@@ -35,7 +35,8 @@ _GROWTH = 4
 _NOISE = 2.0
 """Standard errors by which a difference of scores is more than noise."""
 _LEAST_GAIN = 1e-3
-"""Rise of the score per entry, at least, for which hidden units are added again."""
+"""Rise of the score per entry, at least, for which there are fields, or hidden units are added
+again."""
 _FALL = 0.25
 """Share of its whole rise by which the score of training samples falls when a run diverges."""
 _LEAST_FALL = 0.02
@@ -151,10 +152,12 @@ def has_fallen(run: Run) -> bool:
 
 
 def better_of(data: TrainingSet, first: Candidate, second: Candidate) -> Candidate:
-    """Return what predicts held-out samples better, the first unless it is beyond noise.
+    """Return what predicts held-out samples better, the first if the difference is small.
 
-    Looks score few entries of them if units are not Gaussian, which is too few to tell laws apart:
-    here all entries count.
+    Between priors it has to exceed its standard error. Fields, which are tried where spins have
+    means, have to gain 0.001 per entry: of few samples the error is far larger than what real data
+    lose without them. Looks score few entries if units are not Gaussian, too few to tell laws
+    apart: here all entries of held-out samples count.
 
     Examples
     --------
@@ -176,6 +179,8 @@ def better_of(data: TrainingSet, first: Candidate, second: Candidate) -> Candida
     ]
     weights = data.held_out_weights
     gain = mean_score(scores[1], weights) - mean_score(scores[0], weights)
+    if second.prior == first.prior:
+        return second if gain > _LEAST_GAIN else first
     return second if gain > error_of_difference(scores[1], scores[0], weights) else first
 
 
