@@ -23,7 +23,8 @@ from dualtap._threads import one_blas_thread
 from dualtap.datasets import load_mnist
 from dualtap.metrics import coupling_error, match
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import data_modes, is_flat, mode_errors, pseudo_likelihood
+from dualtap.rbm.monitors import is_flat, pseudo_likelihood
+from dualtap.rbm.patterns import data_modes, mode_errors
 from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.run import Run

@@ -19,21 +19,18 @@ from dualtap.rbm.likelihood import (
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import (
     LearningCurve,
-    data_modes,
     is_emerging,
     is_flat,
-    mode_errors,
+    mean_score,
     pseudo_likelihood,
     pseudo_likelihood_one_step,
+    sample_scores,
+    scores_at_a_look,
     singular_values,
     weights_error,
 )
+from dualtap.rbm.patterns import data_modes, mode_errors
 from dualtap.rbm.priors import PRIORS
-from dualtap.rbm.sample_scores import (
-    mean_score,
-    sample_scores,
-    scores_at_a_look,
-)
 
 pytestmark = pytest.mark.usefixtures("one_kernel_thread")
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])

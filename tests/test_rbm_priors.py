@@ -12,8 +12,7 @@ from dualtap.rbm.likelihood import log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import pseudo_likelihood, pseudo_likelihood_one_step
 from dualtap.rbm.pcd import gradient
-from dualtap.rbm.prior_names import as_prior
-from dualtap.rbm.priors import PRIORS, SpikeSlabPrior
+from dualtap.rbm.priors import PRIORS, SpikeSlabPrior, as_prior
 from dualtap.report import write_report
 
 LEAST_P = 1e-4

@@ -228,24 +228,34 @@ def test_partial_fit_goes_on_after_a_load(tmp_path):
 
 # --- Killed ------------------------------------------------------------------------------------
 
-KILLED = {"n_hidden": 6, "look_every": 2, "learning_rate": 4e-4, "early_stopping": False}
-SCRIPT = f"""
-import pathlib, sys
+ALL = {"n_hidden": 6, "look_every": 2, "early_stopping": False, "random_state": 0}
+KILLED = {
+    "paper": ALL | {"learning_rate": 4e-4},
+    "tempering": ALL
+    | {"hidden": "binary", "fields": True, "estimate": "tempering", "n_chains": 5, "n_steps": 1},
+}
+"""The second one holds samples out and keeps the best state, too."""
+SCRIPT = """
+import json, pathlib, sys
 import dualtap as dt
 from dualtap.rbm import fitting
 
 fitting._CHECKPOINT_SECONDS = -1
 teacher = dt.HopfieldModel.random(300, 3, beta=2.0, random_state=0)
 X = teacher.sample(120, random_state=1)
-path = pathlib.Path(sys.argv[1])
-model = dt.HopfieldRBM.paper(**{KILLED}, max_updates=10**7, random_state=0)
+path, make = pathlib.Path(sys.argv[1]), dt.HopfieldRBM
+if sys.argv[2] == "paper":
+    make = make.paper
+model = make(**json.loads(sys.argv[3]), max_updates=10**7)
 model.fit(X, checkpoint=path, resume_from=path if path.exists() else None)
 """
 
 
-def test_killed_again_and_again(tmp_path):
+@pytest.mark.parametrize("kind", KILLED)
+@pytest.mark.filterwarnings("ignore:the pseudo-likelihood still rises")
+def test_killed_again_and_again(tmp_path, kind):
     path = tmp_path / "run.npz"
-    command = [sys.executable, "-c", SCRIPT, path]
+    command = [sys.executable, "-c", SCRIPT, path, kind, json.dumps(KILLED[kind])]
     one_thread = os.environ | {"NUMBA_NUM_THREADS": "1"}
     pause = np.random.default_rng(0)
     reached = 0
@@ -264,9 +274,11 @@ def test_killed_again_and_again(tmp_path):
         reached = updates_in(path)
     teacher = HopfieldModel.random(300, 3, beta=2.0, random_state=0)
     X = teacher.sample(120, random_state=1)
-    model = HopfieldRBM.paper(**KILLED, max_updates=reached + 7, random_state=0)
+    make = HopfieldRBM.paper if kind == "paper" else HopfieldRBM
+    model = make(**KILLED[kind], max_updates=reached + 7)
     resumed, whole = clone(model).fit(X, checkpoint=path, resume_from=path), clone(model).fit(X)
     assert resumed.n_updates_ == reached + 7
+    assert (whole._run.best is not None) == (kind != "paper")
     assert_same(dt.load(path), whole, tmp_path)
     # A process that is killed can leave the half of a file behind, under another name.
     assert {p.name[:9] for p in tmp_path.iterdir()} <= {"run.npz", ".run.npz."}

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from dualtap.rbm.tempering import (
     Tempering,
     at_scale,
     barrier,
+    is_symmetric,
     run_tempered,
     sweep,
     tuned,
@@ -38,6 +40,10 @@ def make(prior, n_hidden=3, n_spins=6, *, scale=0.4, seed=0):
 def two_clusters(n_spins=12, weight=0.7):
     """All spins up or all down: plain chains practically never change sides."""
     return RBM(np.full((1, n_spins), weight), np.full(n_spins, 0.02), PRIORS["gaussian"])
+
+
+def without_fields(model):
+    return replace(model, fields=np.zeros(model.n_spins))
 
 
 def exact_law(model):
@@ -98,6 +104,29 @@ def test_plain_chains_stay_where_tempered_ones_do_not():
     assert up
     assert plain.mean() > 0.97  # the exact share is near 0.6
     assert abs(tempered.mean() - share) < 4 * np.sqrt(share * (1 - share) / 200)
+
+
+def test_without_fields_a_state_gives_way_to_its_negative():
+    """Without fields both have the same probability, and plain chains never cross."""
+    none = np.zeros(6)
+    model = without_fields(make("binary"))
+    chains = settled(model, 4000, none, n_sweeps=40)
+    assert p_value(chains.target, model) > LEAST_P
+    up = without_fields(two_clusters())
+    chains = with_ladder(
+        Chains(np.ones((400, 12), np.float32), settled(up, 400, np.zeros(12)).generators),
+        np.zeros(12), np.random.default_rng(1), n_rungs=2,
+    )  # fmt: skip
+    above = sweep(up, chains)[0].target.sum(axis=1) > 0
+    assert abs(above.mean() - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("prior", ["zero_one", "relu"])
+def test_a_prior_that_is_not_symmetric_keeps_its_signs(prior):
+    none = np.zeros(6)
+    model = without_fields(make(prior))
+    assert not is_symmetric(model, none)
+    assert p_value(settled(model, 4000, none).target, model) > LEAST_P
 
 
 def test_exchanges_take_turns_and_keep_every_state():

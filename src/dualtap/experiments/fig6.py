@@ -22,7 +22,7 @@ from dualtap.experiments.judging import (
 )
 from dualtap.metrics import match
 from dualtap.rbm.estimator import HopfieldRBM
-from dualtap.rbm.monitors import data_modes, mode_errors
+from dualtap.rbm.patterns import data_modes, mode_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ from dualtap.experiments.judging import (
 )
 from dualtap.metrics import match
 from dualtap.rbm.estimator import HopfieldRBM
-from dualtap.rbm.monitors import data_modes
+from dualtap.rbm.patterns import data_modes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

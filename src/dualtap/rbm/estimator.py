@@ -70,9 +70,9 @@ class HopfieldRBM(TrainedRBM):
         Inverse temperature in :meth:`couplings`. By default the mean square of the singular
         values that belong to patterns, which is β when the weights are :math:`\sqrt{\beta/N}\,\xi`.
     fields : "auto" or bool
-        Learn visible fields b, from those that explain the means of the spins on. "auto" tries both
-        for 1200 updates if means differ from zero by more than chance, and goes on with what
-        predicts held-out samples better.
+        Learn visible fields b, from those that explain the means of the spins on. "auto" learns
+        them if means differ from zero by more than chance and held-out samples are predicted
+        better with them, by 0.001 per entry, after 1200 updates with and without.
     learning_rate : "auto", "paper" or float
         η in :math:`\Delta W = \eta\,(\langle\lambda s\rangle_{data} -
         \langle\lambda s\rangle_{model})`, means being taken per sample. "auto" is 0.1 over the
@@ -366,7 +366,7 @@ class HopfieldRBM(TrainedRBM):
             rng = as_generator(self.random_state)
             self._weights = self._beside = None
             data = training_set(spins, None, int(rng.integers(2**62)))
-            run = self._new_run(data, *self._candidates(data)[-1], None, rng)
+            run = self._new_run(data, *self._candidates(data)[0], None, rng)
         else:
             run = self._continued()
         run = run.moved(origin(X))

@@ -22,12 +22,11 @@ from dualtap.rbm.learned import LearnedRBM
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.patterns import is_divided, patterns_without_gap
 from dualtap.rbm.pcd import Ascent, Estimate
-from dualtap.rbm.prior_names import as_prior
-from dualtap.rbm.priors import GaussianPrior, Prior
+from dualtap.rbm.priors import GaussianPrior, Prior, as_prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.samples import TrainingSet, fingerprint, have_means, training_set
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE, Init, first_rates, first_weights, start_run
-from dualtap.rbm.training import Plan, advice, better_of, train
+from dualtap.rbm.training import Candidate, Plan, advice, better_of, train
 from dualtap.spins import Spins
 
 Callback = Callable[[Any], object]
@@ -135,25 +134,28 @@ class TrainedRBM(LearnedRBM):
         if len(candidates) == 1:
             return self._new_run(data, *candidates[0], init, rng)
         state = rng.bit_generator.state
-        found: list[Run] = []
+        found: list[Candidate] = []
         for name, fields in candidates:
             rng.bit_generator.state = state  # all have the same start
             run = self._new_run(data, name, fields, init, rng)
+            prior = as_prior(name)
             with one_blas_thread():
-                *_, run = self._runs(run, data, as_prior(name), teacher, _PILOT_UPDATES)
-            found.append(replace(run, stop_reason=""))
-        return reduce(partial(better_of, data.held_out_weights), found)
+                *_, run = self._runs(run, data, prior, teacher, _PILOT_UPDATES)
+            found.append(Candidate(replace(run, stop_reason=""), prior))
+        with one_blas_thread():
+            return reduce(partial(better_of, data), found).run
 
     def _candidates(self, data: TrainingSet) -> list[tuple[str | Prior, bool]]:
         """Return priors and whether fields are learned, the simplest first."""
         names = CANDIDATES if self.hidden == "auto" else (self.hidden,)
-        if self.fields != "auto":
-            choices = [(name, bool(self.fields)) for name in names]
-        elif self.centering or not have_means(data.spins, data.row_weights()):
-            choices = [(name, self.centering) for name in names]
+        first, *others = names if len(data.held_out) else names[:1]
+        if self.fields != "auto" or self.centering or not len(data.held_out):
+            fields = self.centering if self.fields == "auto" else bool(self.fields)
+        elif have_means(data.spins, data.row_weights()):
+            return [(first, False), (first, True), *((name, True) for name in others)]
         else:
-            choices = [(names[0], False), *((name, True) for name in names)]
-        return choices if len(data.held_out) else choices[:1]
+            fields = False
+        return [(name, fields) for name in (first, *others)]
 
     def _new_run(
         self,

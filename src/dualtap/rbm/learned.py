@@ -21,13 +21,12 @@ from dualtap.gaps import Conditionals, FillsGaps, LinearConditionals
 from dualtap.rbm.effective import HiddenConditionals, two_body_factors
 from dualtap.rbm.gibbs import Chains, advance
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import LearningCurve, data_modes, mode_errors
-from dualtap.rbm.patterns import Patterns, patterns_from_weights
+from dualtap.rbm.monitors import LearningCurve
+from dualtap.rbm.patterns import Patterns, data_modes, mode_errors, patterns_from_weights
 from dualtap.rbm.pcd import Training
-from dualtap.rbm.prior_names import as_prior, prior_from_file, prior_in_files, prior_name
-from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
+from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior, as_prior, prior_name
 from dualtap.rbm.run import Run
-from dualtap.rbm.run_files import read_run, write_run
+from dualtap.rbm.run_files import prior_from_file, prior_in_files, read_run, write_run
 from dualtap.rbm.samples import mean_fields
 from dualtap.rbm.scores import HasScores
 from dualtap.rbm.start import FIRST_SINGULAR_VALUE

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._namespace import namespace
+from dualtap._namespace import is_foreign, like, namespace, to_numpy
 from dualtap.local_fields import log_sigmoid
 from dualtap.rbm.priors import (
     BinaryPrior,
     FloatArray,
     GaussianPrior,
     Prior,
-    mean_given,
     random_signs,
 )
 
@@ -192,3 +191,20 @@ def _rise_of_log_cosh(x: FloatArray, w: FloatArray, s: FloatArray) -> FloatArray
         product *= 1 + np.exp(-2 * turned)
     result: FloatArray = rise + rest[:, None] - np.log(product)
     return result
+
+
+def mean_given(prior: Prior, x: FloatArray) -> FloatArray:
+    """Return ⟨λ⟩ given the input, where x is; priors compute on the host unless they can there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import mean_given
+    >>> from dualtap.rbm.priors import BinaryPrior
+    >>> mean_given(BinaryPrior(), np.array([0.0]))
+    array([0.])
+    """
+    if is_foreign(x) and not isinstance(prior, GaussianPrior | BinaryPrior):
+        there: FloatArray = like(x, prior.mean(to_numpy(x)))
+        return there
+    return prior.mean(x)

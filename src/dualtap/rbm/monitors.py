@@ -1,4 +1,4 @@
-r"""What to watch while an RBM learns: pseudo-likelihood both ways, singular values, data modes.
+r"""What to watch while an RBM learns: pseudo-likelihood both ways, singular values, their curves.
 
 Every pseudo-likelihood here is a mean **per spin**: -log 2 for a fair spin, 0 for a
 certain one. The paper's :math:`\mathcal S` sums over spins; it is N times these.
@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import svds
 
 from dualtap.hopfield import HopfieldModel
 from dualtap.local_fields import log_sigmoid
 from dualtap.metrics import coupling_error
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import FloatArray, GaussianPrior
-from dualtap.rbm.sample_scores import HELD_OUT_ENTRIES, mean_score, scores_at_a_look
 
 _BLOCK_ENTRIES = 2**16  # what the elementwise passes touch stays in the cache
+HELD_OUT_ENTRIES = 1280
+"""Entries scored at a look if hidden units are not Gaussian, so that looks take a small share of
+the time. Set by ``python -m benchmarks rbm-looks``."""
 _WATCHED_ENTRIES = HELD_OUT_ENTRIES // 3
 _WINDOW = 0.1
 _FLAT = 0.04
 _LEAST_RISE = 1e-3
 _ACTIVE = 0.4
-_NULL = 1e-12
 
 
 def pseudo_likelihood(model: RBM, X: NDArray[Any]) -> float:
@@ -57,7 +57,7 @@ def pseudo_likelihood(model: RBM, X: NDArray[Any]) -> float:
     >>> round(pseudo_likelihood(model, np.array([[1, -1, 1]])), 4)
     -0.6931
     """
-    return _mean_log_sigmoid(X, model.aligned_fields)
+    return _mean(_summed(X, model.aligned_fields))
 
 
 def pseudo_likelihood_one_step(model: RBM, X: NDArray[Any], rng: np.random.Generator) -> float:
@@ -88,23 +88,113 @@ def pseudo_likelihood_one_step(model: RBM, X: NDArray[Any], rng: np.random.Gener
     >>> round(pseudo_likelihood_one_step(model, X, np.random.default_rng(0)), 4)
     -0.6931
     """
-    return _mean_log_sigmoid(X, lambda s: s * model.visible_fields(model.sample_hidden(s, rng)))
+    return _mean(_summed(X, lambda s: s * model.visible_fields(model.sample_hidden(s, rng))))
 
 
-def _mean_log_sigmoid(
-    X: NDArray[Any], aligned_fields: Callable[[NDArray[Any]], FloatArray]
-) -> float:
-    """Return the mean of log 1/(1 + exp(-2 s_i h_i)) over observed entries."""
-    total, count = 0.0, 0
-    rows = max(1, _BLOCK_ENTRIES // X.shape[1])
-    for first in range(0, len(X), rows):
-        s = X[first : first + rows]
+def sample_scores(S: NDArray[np.float32], model: RBM) -> NDArray[np.float64]:
+    """Return Σ log P(s_i | rest) over the observed entries of each sample, and their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.monitors import sample_scores
+    >>> from dualtap.rbm.priors import GaussianPrior
+    >>> model = RBM(np.zeros((1, 3)), np.zeros(3), GaussianPrior())
+    >>> sample_scores(np.array([[1, -1, 0]]), model).round(4)
+    array([[-1.3863,  2.    ]])
+    """
+    return _summed(S, model.aligned_fields)
+
+
+def _summed(
+    S: NDArray[Any], aligned_fields: Callable[[NDArray[Any]], FloatArray]
+) -> NDArray[np.float64]:
+    """Return Σ log 1/(1 + exp(-2 s_i h_i)) over the observed entries of each row, and how many."""
+    rows, parts = max(1, _BLOCK_ENTRIES // S.shape[1]), []
+    for first in range(0, max(len(S), 1), rows):
+        s = S[first : first + rows]
         terms = log_sigmoid(2 * aligned_fields(s))
-        total += float(terms.sum(dtype=np.float64, where=s != 0))
-        count += int(np.count_nonzero(s))
-    if count == 0:
+        total = terms.sum(axis=1, dtype=np.float64, where=s != 0)
+        parts.append(np.column_stack([total, np.count_nonzero(s, axis=1)]))
+    return np.concatenate(parts)
+
+
+def _mean(scores: NDArray[np.float64]) -> float:
+    """Return the mean per entry."""
+    if not scores[:, 1].any():
         raise ValueError("X has no observed entry")
-    return total / count
+    return mean_score(scores, np.ones(len(scores)))
+
+
+def scores_at_a_look(
+    S: NDArray[np.float32], model: RBM, n_entries: int = HELD_OUT_ENTRIES
+) -> NDArray[np.float64]:
+    """Return the scores of samples from some of their entries, the same ones at every look.
+
+    An entry costs a function per hidden unit, unless these are Gaussian: then all are taken. Every
+    sample has as many entries, drawn at random; those that are missing do not count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.monitors import scores_at_a_look
+    >>> from dualtap.rbm.priors import BinaryPrior
+    >>> model = RBM(np.zeros((1, 500)), np.zeros(500), BinaryPrior())
+    >>> scores_at_a_look(np.ones((64, 500), np.float32), model)[0].round(1)
+    array([-13.9,  20. ])
+    """
+    if isinstance(model.prior, GaussianPrior):
+        return sample_scores(S, model)
+    n_sites = max(1, n_entries // len(S))
+    if n_sites >= S.shape[1]:
+        n_sites = S.shape[1]
+        sites = np.tile(np.arange(n_sites), len(S))
+    else:
+        sites = np.random.default_rng(S.shape).integers(S.shape[1], size=len(S) * n_sites)
+    rows = np.repeat(np.arange(len(S)), n_sites)
+    terms = log_sigmoid(2 * model.aligned_fields_at(S, rows, sites)).reshape(len(S), -1)
+    observed = S[rows, sites].reshape(len(S), -1) != 0
+    total = terms.sum(axis=1, dtype=np.float64, where=observed)
+    return np.column_stack([total, np.count_nonzero(observed, axis=1)])
+
+
+def mean_score(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the mean log pseudo-likelihood per entry of weighted samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import mean_score
+    >>> mean_score(np.array([[-1.0, 2.0], [-4.0, 2.0]]), np.array([1.0, 3.0]))
+    -1.625
+    """
+    total, n_entries = weights @ scores
+    return float(total / max(n_entries, 1))
+
+
+def error_of_difference(
+    scores: NDArray[np.float64], others: NDArray[np.float64], weights: NDArray[np.float64]
+) -> float:
+    """Return the standard error of the difference of two mean scores of the same samples.
+
+    They may be of different numbers of entries, as those of different priors are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.monitors import error_of_difference
+    >>> scores = np.array([[-1.0, 2.0], [-4.0, 2.0]])
+    >>> error_of_difference(scores, scores - [1.0, 0.0], np.ones(2))
+    0.0
+    """
+    n_entries = scores[:, 1] / np.maximum(others[:, 1], 1)
+    difference = scores[:, 0] - n_entries * others[:, 0]
+    mean = weights @ difference / max(weights.sum(), 1e-300)
+    n = np.count_nonzero(weights)
+    spread = np.square(weights * (difference - mean)).sum() * n / max(n - 1, 1)
+    return float(np.sqrt(spread) / max(weights @ scores[:, 1], 1))
 
 
 def singular_values(weights: FloatArray) -> NDArray[np.float64]:
@@ -123,58 +213,6 @@ def singular_values(weights: FloatArray) -> NDArray[np.float64]:
     values = np.zeros(n_hidden)
     values[: len(squares)] = np.sqrt(np.maximum(squares, 0))
     return values
-
-
-def data_modes(X: NDArray[Any], n_modes: int) -> NDArray[np.float64]:
-    """Return the first singular vectors of the data over spins, (n_modes, n_spins).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.monitors import data_modes
-    >>> np.abs(data_modes(np.array([[1, 1, -1, -1], [-1, -1, 1, 1]]), 1))
-    array([[0.5, 0.5, 0.5, 0.5]])
-    """
-    if not 1 <= n_modes <= min(X.shape):
-        raise ValueError(f"n_modes must be from 1 to {min(X.shape)} for data of shape {X.shape}")
-    S = X.astype(np.float64)
-    if n_modes >= min(X.shape) - 1:
-        return np.linalg.svd(S, full_matrices=False)[2][:n_modes]
-    v0 = np.random.default_rng(0).standard_normal(min(X.shape))  # a start, not a choice
-    modes = svds(S, k=n_modes, v0=v0)[2]
-    return modes[::-1]
-
-
-def mode_errors(weights: FloatArray, modes: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Return what the weights miss of each data mode.
-
-    .. math:: t_\alpha = \sum_i |e^\alpha_i| \Big/ \sum_i |u^{\alpha,D}_i|,
-              \qquad e^\alpha = u^{\alpha,D} - \sum_\mu (u^{\mu,W}\cdot u^{\alpha,D})\, u^{\mu,W}
-
-    with the singular vectors of W over spins: 1 for a mode outside their span, 0 inside.
-
-    Parameters
-    ----------
-    weights : array of shape (n_hidden, n_spins)
-    modes : array of shape (n_modes, n_spins)
-        From :func:`data_modes`.
-
-    Returns
-    -------
-    array of shape (n_modes,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.monitors import mode_errors
-    >>> mode_errors(np.array([[2.0, 0.0, 0.0]]), np.eye(3)[:2])
-    array([0., 1.])
-    """
-    _, sigma, basis = np.linalg.svd(weights.astype(np.float64), full_matrices=False)
-    basis = basis[sigma > _NULL * sigma[0]]
-    rest = modes - (modes @ basis.T) @ basis
-    errors: NDArray[np.float64] = np.abs(rest).sum(axis=1) / np.abs(modes).sum(axis=1)
-    return errors
 
 
 def weights_error(weights: FloatArray, teacher: HopfieldModel) -> float:
@@ -242,11 +280,7 @@ class LearningCurve:
         validation: tuple[float, float] = (np.nan, np.nan),
     ) -> LearningCurve:
         """Measure everything and return the curve with it."""
-        exact = (
-            pseudo_likelihood(model, X)
-            if isinstance(model.prior, GaussianPrior)
-            else mean_score(scores_at_a_look(X, model, _WATCHED_ENTRIES), np.ones(len(X)))
-        )
+        exact = mean_score(scores_at_a_look(X, model, _WATCHED_ENTRIES), np.ones(len(X)))
         values = singular_values(model.weights)
         width = max(len(values), self.singular_values.shape[1])
         seen = (

@@ -1,11 +1,12 @@
-"""Patterns out of the weights of an RBM, which know them up to a rotation only."""
+"""What the weights of an RBM know: patterns, up to a rotation, and modes of the data."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import svds
 
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.priors import FloatArray
@@ -16,6 +17,7 @@ from dualtap.subspace.rotate import binary, depth, rotate_to_patterns
 from dualtap.subspace.spectrum import spectrum
 
 _LEAST_GAP = 2.0
+_NULL = 1e-12
 
 
 class Patterns(NamedTuple):
@@ -155,3 +157,55 @@ def patterns_without_gap(
     refined = rotated(blocks, np.ones(X.n_spins, np.float32), vectors, rng)
     deepest = max(map(binary, refined), key=lambda Z: depth(Z, vectors).sum())
     return deepest.astype(np.int8)
+
+
+def data_modes(X: NDArray[Any], n_modes: int) -> NDArray[np.float64]:
+    """Return the first singular vectors of the data over spins, (n_modes, n_spins).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.patterns import data_modes
+    >>> np.abs(data_modes(np.array([[1, 1, -1, -1], [-1, -1, 1, 1]]), 1))
+    array([[0.5, 0.5, 0.5, 0.5]])
+    """
+    if not 1 <= n_modes <= min(X.shape):
+        raise ValueError(f"n_modes must be from 1 to {min(X.shape)} for data of shape {X.shape}")
+    S = X.astype(np.float64)
+    if n_modes >= min(X.shape) - 1:
+        return np.linalg.svd(S, full_matrices=False)[2][:n_modes]
+    v0 = np.random.default_rng(0).standard_normal(min(X.shape))  # a start, not a choice
+    modes = svds(S, k=n_modes, v0=v0)[2]
+    return modes[::-1]
+
+
+def mode_errors(weights: FloatArray, modes: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Return what the weights miss of each data mode.
+
+    .. math:: t_\alpha = \sum_i |e^\alpha_i| \Big/ \sum_i |u^{\alpha,D}_i|,
+              \qquad e^\alpha = u^{\alpha,D} - \sum_\mu (u^{\mu,W}\cdot u^{\alpha,D})\, u^{\mu,W}
+
+    with the singular vectors of W over spins: 1 for a mode outside their span, 0 inside.
+
+    Parameters
+    ----------
+    weights : array of shape (n_hidden, n_spins)
+    modes : array of shape (n_modes, n_spins)
+        From :func:`data_modes`.
+
+    Returns
+    -------
+    array of shape (n_modes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.patterns import mode_errors
+    >>> mode_errors(np.array([[2.0, 0.0, 0.0]]), np.eye(3)[:2])
+    array([0., 1.])
+    """
+    _, sigma, basis = np.linalg.svd(weights.astype(np.float64), full_matrices=False)
+    basis = basis[sigma > _NULL * sigma[0]]
+    rest = modes - (modes @ basis.T) @ basis
+    errors: NDArray[np.float64] = np.abs(rest).sum(axis=1) / np.abs(modes).sum(axis=1)
+    return errors

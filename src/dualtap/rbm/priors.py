@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, expit, log_ndtr, ndtri_exp
 
-from dualtap._namespace import is_foreign, like, namespace, to_numpy
+from dualtap._namespace import namespace
 from dualtap.local_fields import log_sigmoid
 
 FloatArray = NDArray[np.floating[Any]]
@@ -315,46 +315,45 @@ PRIORS: dict[str, Prior] = {
 }
 
 
-def mean_given(prior: Prior, x: FloatArray) -> FloatArray:
-    """Return ⟨λ⟩ given the input, where x is; priors compute on the host unless they can there.
+def as_prior(hidden: str | Prior) -> Prior:
+    """Return the prior of that name, or the object itself if it has the methods of one.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dualtap.rbm.priors import BinaryPrior, mean_given
-    >>> mean_given(BinaryPrior(), np.array([0.0]))
-    array([0.])
+    >>> from dualtap.rbm.priors import as_prior
+    >>> as_prior("binary")
+    BinaryPrior()
     """
-    if is_foreign(x) and not isinstance(prior, GaussianPrior | BinaryPrior):
-        there: FloatArray = like(x, prior.mean(to_numpy(x)))
-        return there
-    return prior.mean(x)
+    if isinstance(hidden, str):
+        if hidden not in PRIORS:
+            raise ValueError(
+                f"unknown hidden prior {hidden!r}: choose from {', '.join(map(repr, PRIORS))}, or "
+                "give an object with log_normalizer, mean and sample"
+            )
+        return PRIORS[hidden]
+    lacking = [
+        name
+        for name in ("log_normalizer", "mean", "sample")
+        if not callable(getattr(hidden, name, None))
+    ]
+    if lacking:
+        raise TypeError(
+            f"hidden={hidden!r} is no prior of hidden units: it has no method {lacking[0]}; see "
+            "dualtap.rbm.Prior"
+        )
+    return hidden
 
 
-def response(prior: Prior) -> float:
-    """Return the slope of ⟨λ⟩ at large inputs: 1 for Gaussian units, 0 for bounded ones.
+def prior_name(prior: Prior) -> str:
+    """Return what to call a prior: its name, or that of its class.
 
     Examples
     --------
-    >>> from dualtap.rbm.priors import BinaryPrior, SpikeSlabPrior, response
-    >>> response(BinaryPrior()), round(response(SpikeSlabPrior(0.5)), 6)
-    (0.0, 2.0)
+    >>> from dualtap.rbm.priors import ReluPrior, prior_name
+    >>> prior_name(ReluPrior())
+    'relu'
     """
-    near, far = (np.abs(prior.mean(np.array([-x, x]))).max() for x in (20.0, 30.0))
-    return float(far - near) / 10
-
-
-def gain(prior: Prior) -> float:
-    """Return the largest slope of ⟨λ⟩, of those at zero and far away.
-
-    Examples
-    --------
-    >>> from dualtap.rbm.priors import BinaryPrior, ZeroOnePrior, gain
-    >>> round(gain(BinaryPrior()), 2), round(gain(ZeroOnePrior()), 2)
-    (1.0, 0.25)
-    """
-    low, high = prior.mean(np.array([-0.05, 0.05]))
-    return max(response(prior), float(high - low) * 10)
+    return str(getattr(prior, "name", type(prior).__name__))
 
 
 def random_signs(field: FloatArray, rng: np.random.Generator) -> FloatArray:

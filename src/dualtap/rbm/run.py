@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from dualtap._namespace import Array, namespace
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.model import RBM
-from dualtap.rbm.monitors import LearningCurve
+from dualtap.rbm.monitors import (
+    LearningCurve,
+    error_of_difference,
+    mean_score,
+    scores_at_a_look,
+)
 from dualtap.rbm.pcd import Ascent, Training, has_diverged, step
 from dualtap.rbm.priors import Prior
-from dualtap.rbm.sample_scores import error_of_difference, mean_score, scores_at_a_look
 from dualtap.rbm.samples import TrainingSet, mean_fields
 
 _MORE_THAN_CHANCE = 3.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Set
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dualtap._schema import Entry, checked_arrays, parsed_fields, with_fields
 from dualtap.rbm.gibbs import Chains, Ladder
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Gradient, Training
+from dualtap.rbm.priors import PRIORS, Prior, prior_name
 from dualtap.rbm.run import Best, Run
 
 SCHEMA = 2
@@ -252,3 +253,41 @@ def _of_schema_2(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         "curve_validation": none,
         "curve_validation_error": none,
     }
+
+
+def prior_in_files(hidden: str | Prior) -> str | dict[str, Any]:
+    """Return what a file says of a prior: its name, and its parameters if it has any.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.run_files import prior_in_files
+    >>> from dualtap.rbm.priors import SpikeSlabPrior
+    >>> prior_in_files(SpikeSlabPrior(0.2))
+    {'prior': 'spike_slab', 'share': 0.2}
+    """
+    if isinstance(hidden, str):
+        return hidden
+    parameters: dict[str, Any] = asdict(cast(Any, hidden)) if is_dataclass(hidden) else {}
+    return {"prior": prior_name(hidden), **parameters}
+
+
+def prior_from_file(stored: str | dict[str, Any]) -> str | Prior:
+    """Return the prior that a file names; raise for one that is not of this package.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.run_files import prior_from_file
+    >>> prior_from_file({"prior": "spike_slab", "share": 0.2})
+    SpikeSlabPrior(share=0.2)
+    """
+    if isinstance(stored, str):
+        return stored
+    if not isinstance(stored, dict) or not isinstance(stored.get("prior"), str):
+        raise ValueError(f"{str(stored)[:40]!r} is no prior of hidden units")
+    name, parameters = stored["prior"], {k: v for k, v in stored.items() if k != "prior"}
+    if name not in PRIORS:
+        raise ValueError(
+            f"the hidden units have a prior of their own, {name}: read the file with "
+            "HopfieldRBM.read(path, hidden=...), the prior that it was trained with"
+        )
+    return type(PRIORS[name])(**parameters)

@@ -14,8 +14,8 @@ from dualtap._random import RandomState
 from dualtap._validation import checked_weights, validated_spins
 from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, Method, log_partition
 from dualtap.rbm.model import RBM
+from dualtap.rbm.monitors import sample_scores
 from dualtap.rbm.priors import FloatArray
-from dualtap.rbm.sample_scores import sample_scores
 from dualtap.spins import Spins
 from dualtap.spins.cluster import blocks_of
 

@@ -13,7 +13,7 @@ from dualtap.fitted.learned import LearnedPatterns
 from dualtap.rbm.gibbs import random_chains
 from dualtap.rbm.monitors import LearningCurve
 from dualtap.rbm.pcd import Gradient, Training
-from dualtap.rbm.priors import Prior, gain, response
+from dualtap.rbm.priors import Prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.samples import (
     Samples,
@@ -118,6 +118,34 @@ def first_rates(
     kind = "unbounded" if response(prior) > _UNBOUNDED else "bounded"
     fastest = min(_LARGEST_RATE[kind], _RATE / largest_variance(data.some(rng)))
     return fastest / gain(prior), _FIELDS_RATE * fields
+
+
+def response(prior: Prior) -> float:
+    """Return the slope of ⟨λ⟩ at large inputs: 1 for Gaussian units, 0 for bounded ones.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.priors import BinaryPrior, SpikeSlabPrior
+    >>> from dualtap.rbm.start import response
+    >>> response(BinaryPrior()), round(response(SpikeSlabPrior(0.5)), 6)
+    (0.0, 2.0)
+    """
+    near, far = (np.abs(prior.mean(np.array([-x, x]))).max() for x in (20.0, 30.0))
+    return float(far - near) / 10
+
+
+def gain(prior: Prior) -> float:
+    """Return the largest slope of ⟨λ⟩, of those at zero and far away.
+
+    Examples
+    --------
+    >>> from dualtap.rbm.priors import BinaryPrior, ZeroOnePrior
+    >>> from dualtap.rbm.start import gain
+    >>> round(gain(BinaryPrior()), 2), round(gain(ZeroOnePrior()), 2)
+    (1.0, 0.25)
+    """
+    low, high = prior.mean(np.array([-0.05, 0.05]))
+    return max(response(prior), float(high - low) * 10)
 
 
 def first_weights(

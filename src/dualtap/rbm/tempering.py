@@ -36,6 +36,9 @@ _CERTAIN = 0.999
 """A rejection rate beyond tells only that the gap is too wide."""
 _TUNING = (10, 20, 40, 80, 160)
 """Sweeps before each adjustment of the scales."""
+_SIGNS = np.array([-1, 1], dtype=np.float32)
+_TRIED = np.array([0.3, 1.0, 4.0])
+"""Inputs at which a prior is compared with its mirror image."""
 
 
 class Sweep(NamedTuple):
@@ -148,9 +151,11 @@ def sweep(model: RBM, chains: Chains, n_steps: int = 1) -> tuple[Chains, Sweep]:
     ]
     spins = xp.concat([part.spins for part in moved])
     generators = np.concatenate([part.generators for part in moved])
+    rng = np.random.default_rng(generators[0].ravel())  # the chains are all the future needs
+    if is_symmetric(model, ladder.base):
+        spins = spins * like(spins, rng.choice(_SIGNS, size=(len(generators), 1)))
     hotter, colder = _ratios(model, ladder, spins)
     odds = np.exp(np.minimum(hotter + colder, 0))
-    rng = np.random.default_rng(generators[0].ravel())  # the chains are all the future needs
     accepted = rng.random(odds.shape) < odds
     accepted[1 - ladder.n_exchanges % 2 :: 2] = False
     order = np.repeat(np.arange(len(ladder.scales))[:, None], n, axis=1)
@@ -161,6 +166,29 @@ def sweep(model: RBM, chains: Chains, n_steps: int = 1) -> tuple[Chains, Sweep]:
     change = (1 - odds.mean(axis=1) - ladder.rejections) / min(count, _MEMORY)
     ladder = ladder._replace(rejections=ladder.rejections + change, n_exchanges=count)
     return Chains(xp.take(spins, rows, axis=0), generators, ladder), Sweep(order, hotter, colder)
+
+
+def is_symmetric(model: RBM, base: FloatArray) -> bool:
+    """Tell whether a state and its negative have the same probability at every scale.
+
+    Chains seldom cross from one to the other, but may take either at any time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.model import RBM
+    >>> from dualtap.rbm.priors import BinaryPrior, ZeroOnePrior
+    >>> from dualtap.rbm.tempering import is_symmetric
+    >>> W, none = np.ones((1, 4)), np.zeros(4)
+    >>> [is_symmetric(RBM(W, none, prior), none) for prior in (BinaryPrior(), ZeroOnePrior())]
+    [True, False]
+    >>> is_symmetric(RBM(W, none + 0.1, BinaryPrior()), none)
+    False
+    """
+    xp, K = namespace(model.fields), model.prior.log_normalizer
+    if base.any() or bool(xp.any(model.fields != 0)):
+        return False
+    return bool(np.allclose(K(_TRIED), K(-_TRIED), rtol=1e-12))
 
 
 def _ladder(chains: Chains) -> Ladder:

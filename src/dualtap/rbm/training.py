@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.hopfield import HopfieldModel
+from dualtap.rbm.monitors import error_of_difference, mean_score, sample_scores
 from dualtap.rbm.pcd import Ascent
 from dualtap.rbm.priors import Prior
 from dualtap.rbm.run import Best, Run, resized
-from dualtap.rbm.sample_scores import error_of_difference, mean_score
 from dualtap.rbm.samples import Samples, TrainingSet, batches, training_set
 from dualtap.rbm.start import random_weights
 
@@ -35,7 +35,8 @@ _GROWTH = 4
 _NOISE = 2.0
 """Standard errors by which a difference of scores is more than noise."""
 _LEAST_GAIN = 1e-3
-"""Rise of the score per entry, at least, for which hidden units are added again."""
+"""Rise of the score per entry, at least, for which there are fields, or hidden units are added
+again."""
 _FALL = 0.25
 """Share of its whole rise by which the score of training samples falls when a run diverges."""
 _LEAST_FALL = 0.02
@@ -54,6 +55,13 @@ class Plan(NamedTuple):
     """Cut the learning rate where the score of held-out samples stalls."""
     most_hidden: int = 0
     """Add hidden units up to this number while that helps."""
+
+
+class Candidate(NamedTuple):
+    """A run to go on with, and the prior of its hidden units."""
+
+    run: Run
+    prior: Prior
 
 
 def train(
@@ -143,13 +151,37 @@ def has_fallen(run: Run) -> bool:
     return bool(best - seen[-1] > max(_LEAST_FALL, _FALL * (best - first)))
 
 
-def better_of(weights: NDArray[np.float64], first: Run, second: Run) -> Run:
-    """Return the run that predicts held-out samples better, the first unless it is beyond noise."""
-    if first.best is None or second.best is None:
+def better_of(data: TrainingSet, first: Candidate, second: Candidate) -> Candidate:
+    """Return what predicts held-out samples better, the first if the difference is small.
+
+    Between priors it has to exceed its standard error. Fields, which are tried where spins have
+    means, have to gain 0.001 per entry: of few samples the error is far larger than what real data
+    lose without them. Looks score few entries if units are not Gaussian, too few to tell laws
+    apart: here all entries of held-out samples count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.rbm.priors import BinaryPrior, GaussianPrior
+    >>> from dualtap.rbm.samples import training_set
+    >>> from dualtap.rbm.start import start_run
+    >>> from dualtap.rbm.training import Candidate, better_of
+    >>> data = training_set(np.ones((20, 5), dtype=np.int8), None, seed=0)
+    >>> run = start_run(data, 1, 2, 5, (0.1, 0.1), seed=0)
+    >>> found = [Candidate(run, GaussianPrior()), Candidate(run, BinaryPrior())]
+    >>> better_of(data, *found).prior  # nothing is held out: the first one
+    GaussianPrior()
+    """
+    if first.run.best is None or second.run.best is None:
         return first
-    gain = second.curve.validation.max() - first.curve.validation.max()
-    noise = error_of_difference(second.best.scores, first.best.scores, weights)
-    return second if gain > noise else first
+    scores = [
+        sample_scores(data.held_out, one.run.best_model(one.prior)) for one in (first, second)
+    ]
+    weights = data.held_out_weights
+    gain = mean_score(scores[1], weights) - mean_score(scores[0], weights)
+    if second.prior == first.prior:
+        return second if gain > _LEAST_GAIN else first
+    return second if gain > error_of_difference(scores[1], scores[0], weights) else first
 
 
 def advice(run: Run, weights: NDArray[np.float64], *, early_stopping: bool) -> str:
