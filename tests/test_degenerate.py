@@ -102,6 +102,14 @@ def test_nothing_observed_is_refused():
         dt.HopfieldPatterns().fit(np.full((3, 4), NAN))
 
 
+@pytest.mark.parametrize("model", [dt.HopfieldPatterns(), dt.DualTAP(1), dt.HopfieldRBM(2)])
+def test_nothing_observed_where_weights_are_is_refused(model):
+    """It was a division by zero."""
+    X = np.array([[1, 1, 0], [NAN, NAN, NAN], [0, 1, 1]])
+    with pytest.raises(ValueError, match="X has no observed entry"):
+        model.fit(X, sample_weight=[0, 3, 0])
+
+
 def rows_repeated(rng):
     return np.repeat(rng.choice([-1, 1], size=(7, 50)), 5, axis=0)
 

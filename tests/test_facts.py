@@ -54,7 +54,7 @@ JUDGED = "recovery.calibration.JUDGED_ENTRIES"
 CONSTANTS = [
     ("docs/scaling.md", r"at most (2[⁰-⁹¹²³]+) entries \(`JUDGED_ENTRIES`", JUDGED),
     ("docs/architecture.md", r"`JUDGED_ENTRIES` = (2[⁰-⁹¹²³]+)", JUDGED),
-    ("docs/scaling.md", r"50 million entries \(`([\d* ]+)`\)", "spins.builder.DENSE"),
+    ("docs/scaling.md", r"17 million entries \((2[⁰-⁹¹²³]+)\)", "spins.builder.DENSE"),
     ("docs/scaling.md", r"no more than\s+(\d+), it takes one", "subspace.singular.SMALL"),
     ("docs/architecture.md", r"no more than (\d+),\s+the spectrum", "subspace.singular.SMALL"),
     ("docs/architecture.md", r"A group of (\d+) shares", "published.deflate.GROUP"),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -31,8 +32,9 @@ from dualtap.recovery.refit import Parameters, refit
 from dualtap.recovery.residuals import residual_of
 from dualtap.spins import DenseSpins, SpinsBuilder, as_spins
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.distinct import _Hashes, distinct
+from dualtap.spins.distinct import _Rows, distinct
 from dualtap.spins.foreign import ForeignBlocks
+from dualtap.spins.packed import PackedSpins
 from dualtap.spins.storage import Reads
 from dualtap.spins.weights import divided, with_weights
 from dualtap.subspace.bits import FewBits, sweep
@@ -105,7 +107,7 @@ def test_the_histogram_of_samples_is_the_samples(n_spins, gaps):
 def test_rows_of_equal_hashes_are_told_apart(monkeypatch):
     X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(50, 70))
     X = np.vstack([X, X[:9]])
-    right, hashes = distinct(DenseSpins(X, "-1/+1")), _Hashes._of
+    right, hashes = distinct(DenseSpins(X, "-1/+1")), _Rows._numbers
     made = []
 
     def poor(self, rows):  # those of the first kind are all but equal
@@ -113,11 +115,29 @@ def test_rows_of_equal_hashes_are_told_apart(monkeypatch):
             made.append(self)
         return hashes(self, rows) % np.uint64(3) if self is made[0] else hashes(self, rows)
 
-    monkeypatch.setattr(_Hashes, "_of", poor)
+    monkeypatch.setattr(_Rows, "_numbers", poor)
     found = distinct(DenseSpins(X, "-1/+1"))
     assert len(made) == 2
     np.testing.assert_array_equal(found.values, right.values)
     np.testing.assert_array_equal(found.weights, right.weights)
+
+
+@pytest.mark.parametrize("n_bytes", [5, 13])
+def test_rows_that_hardly_repeat_take_bounded_memory(n_bytes):
+    """Another copy of them, packed, and 20 bytes for each; that of 5 bytes took 40."""
+    M, blocks = 2**20, 3e6
+    bits = np.random.default_rng(0).integers(256, size=(M, n_bytes), dtype=np.uint8)
+    bits[-1] = bits[0]
+    spins = PackedSpins(bits, None, 8 * n_bytes, "0/1")
+    tracemalloc.start()
+    try:
+        rows = distinct(spins)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert M - 100 < len(rows) < M
+    assert rows.total_weight == M
+    assert peak < (n_bytes + 20) * M + blocks
 
 
 @given(

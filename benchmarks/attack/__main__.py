@@ -118,7 +118,7 @@ def _arrays(
     with parallel_config("loky", n_jobs=-1, inner_max_num_threads=1):
         tasks = (delayed(_attempt)(seed) for seed in tally.seeds if time.monotonic() < until)
         for seed, outcome in Parallel(return_as="generator_unordered")(tasks):
-            if not tally.add(outcome, outcome in ("sound", "refused")):
+            if not tally.add(outcome, outcome in arrays.GOOD):
                 _say(failures, f"arrays --seed {seed}: {outcome}")
     return [tally.row()]
 

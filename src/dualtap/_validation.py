@@ -122,7 +122,11 @@ def counted(spins: Spins, sample_weight: Any) -> Spins:
     array([3.5])
     """
     weights = checked_weights(sample_weight, spins.n_samples)
-    return distinct(spins if weights is None else with_weights(spins, weights))
+    if weights is not None:
+        spins = with_weights(spins, weights)
+        if spins.n_missing == spins.n_entries:
+            raise ValueError("X has no observed entry in samples of a weight above 0")
+    return distinct(spins)
 
 
 def _check_columns(estimator: Any, X: Any, *, reset: bool) -> None:

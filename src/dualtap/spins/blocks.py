@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -65,8 +66,6 @@ class Blocks:
     spins : Spins
     dense : array of shape (n_samples, n_spins), float32, or None
         All entries, ±1 and 0 for a missing one; None where they are unpacked tile by tile.
-    n_observed : array of shape (n_samples,)
-        Observed entries of each sample, at least 1.
     plain : bool
         The samples are those of ``spins``, nothing was done to them.
     weights : array of shape (n_samples,), float32, or None
@@ -100,9 +99,14 @@ class Blocks:
         # As it is outside of any limit that callers set later.
         self._workers = n_threads() if workers is None else workers
         self._rows = _slices(self.n_samples, max(_ROWS, _ENTRIES // self.n_spins))
-        self.n_observed: NDArray[np.float64] = np.broadcast_to(float(self.n_spins), self.n_samples)
-        if not spins.complete:
-            self.n_observed = np.maximum(spins.n_observed, 1).astype(np.float64)
+
+    @cached_property
+    def n_observed(self) -> NDArray[np.float64]:
+        """Observed entries of each sample, at least 1."""
+        if self.complete:
+            return np.broadcast_to(float(self.n_spins), self.n_samples)
+        result: NDArray[np.float64] = np.maximum(self.spins.n_observed, 1, dtype=np.float64)
+        return result
 
     @property
     def complete(self) -> bool:

@@ -16,8 +16,8 @@ from dualtap.spins.storage import DenseSpins, Encoding, Spins
 
 Mask = NDArray[np.bool_]
 
-DENSE = 3 * 2**24
-"""Most entries that are kept as bytes: 50 MB of them, 200 MB as the floats that products need."""
+DENSE = 2**24
+"""Most entries kept as bytes: 17 MB of them, 67 MB as floats, of which a fit holds several."""
 _SLAB = 2**24
 """Bytes taken at a time where the number of samples is not known."""
 

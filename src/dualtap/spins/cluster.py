@@ -106,7 +106,7 @@ class ClusterSpins(Spins):
         return self._n_missing
 
     @cached_property
-    def n_observed(self) -> NDArray[np.int64]:
+    def n_observed(self) -> NDArray[np.integer]:
         """Entries with a value in each sample, shape (n_samples,)."""
         if self.complete:
             return np.full(self.n_samples, self.n_spins)

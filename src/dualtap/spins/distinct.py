@@ -1,12 +1,15 @@
 """Equal samples as one row with a weight: samples and their histogram are then the same data.
 
-Rows are distinguished by 64-bit hashes, a block of rows at a time, so that memory grows with the
-number of different rows. Equal hashes of rows that differ are detected, and other hashes taken.
+Rows are distinguished by 64 bits, a block of rows at a time, so that memory grows with the number
+of different rows: by 20 bytes for each at most, and as much as these rows take, packed. Short rows
+are these bits, longer ones have hashes. Equal hashes of rows that differ are detected, and other
+hashes taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,7 @@ from dualtap.spins.storage import DenseSpins, Spins
 
 U64 = NDArray[np.uint64]
 _MIXER = np.uint64(0x94D049BB133111EB)
+_AT_ONCE = 2**18
 
 
 def distinct(spins: Spins) -> Spins:
@@ -49,82 +53,140 @@ def distinct(spins: Spins) -> Spins:
     mapped = isinstance(spins, PackedSpins) and isinstance(spins.bits, np.memmap)
     if mapped or not isinstance(spins, (PackedSpins, DenseSpins)):
         return spins
-    n_seen = spins.n_samples if spins.complete else np.count_nonzero(spins.n_observed)
     rng = np.random.default_rng()  # whoever makes the data shall not know which hashes are equal
     while True:
-        hashes = _Hashes(spins, rng)
-        different = hashes.different()
-        if len(different) == n_seen and (spins.weights is None or (spins.weights == 1).all()):
+        rows = _Rows(spins, rng)
+        different = rows.different()
+        if len(different) == rows.n_seen and (spins.weights is None or (spins.weights == 1).all()):
             return spins if spins.weights is None else spins.weighted(None)
-        chosen, weights = hashes.totals(different)
-        del different  # as long as there are different rows, as everything from here on
-        if len(chosen):
+        total = rows.totals(different)
+        if total is not None:
             break
-    order = np.argsort(_keys(_row_bytes(spins, chosen)))
-    order = order[np.random.default_rng(0).permutation(len(chosen))]
-    chosen, weights = chosen[order], weights[order]
-    del order
-    empty = np.flatnonzero(spins.n_observed == 0) if not spins.complete else chosen[:0]
-    if len(empty):
-        each = np.float64(len(empty)) if spins.weights is None else spins.weights[empty].sum()
-        chosen, weights = np.append(chosen, empty[0]), np.append(weights, each)
-    rows = spins.take(chosen).weighted(weights)
-    if isinstance(rows, PackedSpins) and rows.n_entries <= DENSE:  # as a histogram is kept
-        return DenseSpins(rows.values, rows.encoding, rows.reads).weighted(rows.weights)
-    return rows
+    found: PackedSpins | DenseSpins
+    if rows.exact:
+        found = rows.unpacked(_shuffled(different))
+        _shuffled(total[: len(different)])
+    else:
+        del different  # as long as there are different rows, as everything from here on
+        order = _shuffled(np.argsort(_opaque(rows.of(rows.first))))
+        total[: len(order)] = total[order]
+        rows.first = rows.first[order]
+        del order
+        found = spins.take(np.append(rows.first, rows.empty[:1])).weighted(None)
+    found = found.weighted(total)
+    dense = isinstance(spins, DenseSpins) or found.n_entries <= DENSE  # as a histogram is kept
+    if isinstance(found, PackedSpins) and dense:
+        return DenseSpins(found.values, found.encoding, found.reads).weighted(total)
+    return found
 
 
-class _Hashes:
-    """Hashes of the rows of which something was observed."""
+class _Rows:
+    """Rows of which something was observed, each as a number: itself or, if too long, its hash.
+
+    Attributes
+    ----------
+    exact : bool
+        The numbers are the rows.
+    n_seen : int
+    empty : array
+        Numbers of the rows of which nothing was observed.
+    first : array
+        Which row was the first with each hash, after :meth:`totals`.
+    """
 
     def __init__(self, spins: PackedSpins | DenseSpins, rng: np.random.Generator) -> None:
         self._spins = spins
         self._start, odd = rng.integers(2**64, size=2, dtype=np.uint64)
         self._factor = odd | np.uint64(1)
-        self._exact = True  # until a row is longer than a word
+        self._n_bytes = (1 if spins.complete else 2) * -(-spins.n_spins // 8)
+        self.exact = self._n_bytes <= 8
+        self.empty = np.empty(0, dtype=np.int64)
+        if not spins.complete:
+            self.empty = np.flatnonzero(spins.n_observed == 0)
+        self.n_seen = spins.n_samples - len(self.empty)
+        self.first = np.empty(0, dtype=np.int32)
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], U64]]:
-        """Yield the numbers and the hashes of some rows."""
+        """Yield the numbers of some rows, and what stands for each."""
         for rows in self._spins.blocks():
             numbers = np.arange(rows.start, rows.stop)
-            if not self._spins.complete:
+            if len(self.empty):
                 numbers = numbers[self._spins.n_observed[rows] > 0]
-            yield numbers, self._of(_row_bytes(self._spins, numbers))
+            if len(numbers):
+                yield numbers, self._numbers(self.of(numbers))
 
-    def _of(self, rows: NDArray[np.uint8]) -> U64:
+    def of(self, samples: NDArray[np.integer]) -> NDArray[np.uint8]:
+        """Return bytes that are the same for equal rows, whichever way they are kept."""
+        rows = self._spins.take(samples.astype(np.int64, copy=False))
+        if isinstance(rows, PackedSpins):
+            return rows.row_bytes()
+        packed = np.packbits(rows.values > 0, axis=1)
+        if self._spins.complete:
+            return packed
+        return np.hstack([packed, np.packbits(rows.values != 0, axis=1)])
+
+    def _numbers(self, rows: NDArray[np.uint8]) -> U64:
         words = _words(rows)
+        if self.exact:
+            return words[:, 0]
         result = np.full(len(words), self._start)
         for word in words.T:  # a word alone has a hash of its own: each step can be undone
             result = _mixed(result ^ word, self._factor)
-        self._exact = words.shape[1] == 1
         return result
 
     def different(self) -> U64:
-        """Return all hashes in ascending order."""
-        parts: list[U64] = [np.empty(0, dtype=np.uint64)]
-        for _, hashes in self._blocks():
-            parts.append(_ascending(hashes))
-            if sum(map(len, parts[1:])) > len(parts[0]):
-                parts = [_ascending(np.concatenate(parts))]
-        return _ascending(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+        """Return all numbers in ascending order."""
+        held, n, known = np.empty(self.n_seen, dtype=np.uint64), 0, 0
+        for _, numbers in self._blocks():  # memory is taken when it is first written to
+            held[n : n + len(numbers)] = numbers
+            n += len(numbers)
+            if n > 2 * known:
+                n = known = _compacted(held[:n])
+        return held[: _compacted(held[:n])]
 
-    def totals(self, different: U64) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the first row and the sum of weights of each; nothing if rows share a hash."""
-        first, total = np.full(len(different), -1), np.zeros(len(different))
-        for numbers, hashes in self._blocks():
-            which = np.searchsorted(different, hashes)
-            new, at = np.unique(which, return_index=True)
-            unseen = first[new] < 0
-            first[new[unseen]] = numbers[at[unseen]]
-            if not self._exact:
-                repeated = first[which] != numbers
-                one = _row_bytes(self._spins, numbers[repeated])
-                other = _row_bytes(self._spins, first[which[repeated]])
-                if not np.array_equal(one, other):
-                    return first[:0], total[:0]
-            weights = self._spins.weights
-            np.add.at(total, which, 1.0 if weights is None else weights[numbers])
-        return first, total
+    def totals(self, different: U64) -> NDArray[np.float64] | None:
+        """Return the sums of their weights, then that of empty rows; None if rows share a hash."""
+        weights = self._spins.weights
+        total = np.zeros(len(different) + bool(len(self.empty)))
+        if not self.exact:
+            self.first = np.full(len(different), -1, np.min_scalar_type(-self._spins.n_samples))
+        for numbers, each in self._blocks():
+            order = np.argsort(each, kind="stable")  # neighbours are looked up fast
+            each, numbers = each[order], numbers[order]
+            new = np.flatnonzero(np.append(True, each[1:] != each[:-1]))
+            at, n_each = np.searchsorted(different, each[new]), np.diff(new, append=len(each))
+            if not (self.exact or self._are_equal(numbers, new, at, n_each)):
+                return None
+            total[at] += n_each if weights is None else np.add.reduceat(weights[numbers], new)
+        if len(self.empty):
+            total[-1] = len(self.empty) if weights is None else weights[self.empty].sum()
+        return total
+
+    def _are_equal(
+        self,
+        numbers: NDArray[np.int64],
+        new: NDArray[np.int64],
+        at: NDArray[np.int64],
+        n_each: NDArray[np.int64],
+    ) -> bool:
+        """Whether rows are those that first had their hashes, which is kept of new ones."""
+        unseen = self.first[at] < 0
+        self.first[at[unseen]] = numbers[new[unseen]]
+        first = self.first[np.repeat(at, n_each)]
+        repeated = first != numbers
+        return np.array_equal(self.of(numbers[repeated]), self.of(first[repeated]))
+
+    def unpacked(self, words: U64) -> PackedSpins:
+        """Return the rows that are these numbers, and an empty one if there were some."""
+        n_rows, n_bits = len(words) + bool(len(self.empty)), -(-self._spins.n_spins // 8)
+        planes = np.zeros((self._n_bytes // n_bits, n_rows, n_bits), dtype=np.uint8)
+        for k in range(0, len(words), _AT_ONCE):
+            part = words[k : k + _AT_ONCE].astype(">u8").view(np.uint8).reshape(-1, 8)
+            for number, plane in enumerate(planes):
+                plane[k : k + len(part)] = part[:, number * n_bits : (number + 1) * n_bits]
+        observed = None if self._spins.complete else planes[1]
+        spins = self._spins
+        return PackedSpins(planes[0], observed, spins.n_spins, spins.encoding, spins.reads)
 
 
 def _mixed(x: U64, factor: np.uint64) -> U64:
@@ -138,22 +200,23 @@ def _mixed(x: U64, factor: np.uint64) -> U64:
     return x ^ (x >> np.uint64(31))
 
 
-def _row_bytes(spins: Spins, samples: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return bytes that are the same for equal rows, whichever way they are kept."""
-    rows = spins.take(samples)
-    if isinstance(rows, PackedSpins):
-        return rows.row_bytes()
-    packed = np.packbits(rows.values > 0, axis=1)
-    if spins.complete:
-        return packed
-    return np.hstack([packed, np.packbits(rows.values != 0, axis=1)])
+def _compacted(numbers: U64) -> int:
+    """Sort them, bring different ones to the front, and return how many there are."""
+    numbers.sort()
+    n, last = 0, None
+    for k in range(0, len(numbers), _AT_ONCE):
+        part = numbers[k : k + _AT_ONCE]
+        new = part[np.append(part[0] != last, part[1:] != part[:-1])]
+        last = part[-1]
+        numbers[n : n + len(new)] = new
+        n += len(new)
+    return n
 
 
-def _ascending(hashes: U64) -> U64:
-    """Return different ones in ascending order, sorted in place: faster than a table of them."""
-    hashes.sort()
-    new = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
-    return hashes if new.all() else hashes[new]
+def _shuffled(array: NDArray[Any]) -> NDArray[Any]:
+    """Return it in an order that depends on its length alone, exchanged in place."""
+    np.random.default_rng(0).shuffle(array)
+    return array
 
 
 def _words(rows: NDArray[np.uint8]) -> U64:
@@ -164,8 +227,6 @@ def _words(rows: NDArray[np.uint8]) -> U64:
     return whole.view(">u8").astype(np.uint64)
 
 
-def _keys(rows: NDArray[np.uint8]) -> NDArray[np.generic]:
+def _opaque(rows: NDArray[np.uint8]) -> NDArray[np.void]:
     """Return a value per row by which rows are sorted."""
-    if rows.shape[1] > 8:
-        return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1])))[:, 0]
-    return _words(rows)[:, 0]  # numbers are sorted faster than bytes
+    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1])))[:, 0]

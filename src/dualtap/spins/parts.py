@@ -57,10 +57,10 @@ def observed_part(spins: Spins) -> Observed:
     every = np.arange(spins.n_spins)
     if spins.complete or not isinstance(spins, (DenseSpins, PackedSpins)):
         return Observed(spins, every)
-    rows = np.flatnonzero(spins.n_observed)
+    seen = spins.n_observed > 0
     columns = np.flatnonzero(np.logical_or(*spins._up_and_down()))
-    if len(rows) < spins.n_samples:
-        spins = spins.take(rows)
+    if not seen.all():
+        spins = spins.take(np.flatnonzero(seen))
     if 2 <= len(columns) < spins.n_spins:
         return Observed(with_columns(spins, columns), columns)
     return Observed(spins, every)

@@ -152,11 +152,14 @@ class Spins(ABC):
             yield slice(first, min(first + step, self.n_samples))
 
     @cached_property
-    def n_observed(self) -> NDArray[np.int64]:
-        """Entries with a value in each sample, shape (n_samples,)."""
+    def n_observed(self) -> NDArray[np.integer]:
+        """Entries with a value in each sample, shape (n_samples,), in as few bytes as hold them."""
         if self.complete:
             return np.broadcast_to(self.n_spins, self.n_samples)
-        return np.concatenate([np.count_nonzero(self.block(r), axis=1) for r in self.blocks()])
+        result = np.empty(self.n_samples, dtype=np.min_scalar_type(self.n_spins))
+        for rows in self.blocks():
+            result[rows] = np.count_nonzero(self.block(rows), axis=1)
+        return result
 
     def chosen(self, n_samples: int) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
         """Return at most that many rows, evenly spread over the samples, and their weights.
@@ -220,7 +223,7 @@ class DenseSpins(Spins):
     >>> import numpy as np
     >>> from dualtap.spins.storage import DenseSpins
     >>> DenseSpins(np.array([[1, -1], [0, 1]], dtype=np.int8), "-1/+1").n_observed
-    array([2, 1])
+    array([2, 1], dtype=uint8)
     """
 
     def __init__(
