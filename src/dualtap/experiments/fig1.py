@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap.experiments.drawing import STYLES, letter, new_figure, within
+from dualtap.experiments.drawing import LEGEND, STYLES, letter, new_figure, within
 from dualtap.experiments.experiment import (
     Experiment,
     MissingTrialsError,
@@ -139,7 +139,7 @@ def plot(results: Results) -> Figure:
         ring = {"linestyle": "none", "ms": 8, "markerfacecolor": "none", "color": "black"}
         ax.plot([], [], **ring, marker="o", label="rings: as printed, α = M/N")
         ax.plot([], [], **(ring | {"ms": 5}), marker="x", label="crosses: α = P/N")
-        ax.legend(frameon=False, fontsize=7)
+        ax.legend(**LEGEND, fontsize=7)
     for ax in axes[1]:
         ax.set_xlabel("samples M")
     letter(axes)

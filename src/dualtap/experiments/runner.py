@@ -32,7 +32,7 @@ def run(
     *,
     n_jobs: int = -1,
     dask: str | None = None,
-    force: bool = False,
+    repeat: bool = False,
     verbose: bool = False,
 ) -> Results:
     """Make those of the trials that the store does not have, and return the rows of all.
@@ -47,7 +47,7 @@ def run(
         Processes; -1 for as many as the machine has cores, 1 for this one alone.
     dask : str, optional
         Address of a Dask scheduler, or "local" for a cluster on this machine.
-    force : bool
+    repeat : bool
         Make trials again that are there.
     verbose : bool
         Show a progress bar on a terminal.
@@ -56,7 +56,7 @@ def run(
     -------
     Results
     """
-    missing = [task for task in tasks if force or task not in store]
+    missing = [task for task in tasks if repeat or task not in store]
     with (
         progress(experiment.name, len(missing), verbose and bool(missing)) as advance,
         closing(_finished(experiment, missing, n_jobs, dask)) as finished,
