@@ -210,6 +210,13 @@ def test_nothing_is_made_twice_unless_forced(store, tmp_path):
     assert log.read_text() == "........"
 
 
+def test_waiting_is_not_part_of_a_trials_time(store, monkeypatch):
+    monkeypatch.setenv("TOY_SECONDS", "0.5")
+    one = toy_experiment.make(lambda full: [({"center": 1.5}, 1)])
+    (row,) = run(one, store, n_jobs=1)
+    assert 0 < row.seconds < 0.4
+
+
 def test_full_keeps_the_rows_of_quick(store):
     experiment = toy_experiment.make()
     quick = rows(run(experiment, store, n_jobs=1))

@@ -21,10 +21,10 @@ from dualtap.experiments.experiment import Experiment, Outcome, Parameters, Resu
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
+    curve,
     exact,
     judge,
     mean,
-    mean_and_error,
 )
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
@@ -107,8 +107,7 @@ def plot(results: Results) -> Figure:
     axes = figure.subplots(1, 2)
     sizes = results.values("M")
     for k, (name, label) in enumerate(METHODS.items()):
-        summed = [mean_and_error(results.column(name, M=M)) for M in sizes]
-        heights, errors = (np.array(x) for x in zip(*summed, strict=True))
+        _, heights, errors = curve(results, name)
         look = {"color": STYLES[k]["color"], "hatch": _HATCHES[k], "edgecolor": "white"}
         place = np.arange(len(sizes)) + 0.14 * (k - 2.5)
         axes[0].bar(place, heights, yerr=errors, width=0.13, **look, label=label)

@@ -96,9 +96,12 @@ def end_with(parent: int) -> None:
 
 
 def _make(experiment: Experiment, task: Task) -> Finished:
-    start = time.perf_counter()
+    # On a busy machine a trial waits, which says nothing of the next one; with several threads it
+    # takes more CPU time than time: the smaller is what it takes where nothing else runs.
+    clocks = (time.perf_counter, time.process_time)
+    start = [clock() for clock in clocks]
     outcome = experiment.trial(task.parameters, task.seed)
-    return task, outcome, time.perf_counter() - start
+    return task, outcome, min(clock() - t for clock, t in zip(clocks, start, strict=True))
 
 
 def _on_dask(
