@@ -9,7 +9,8 @@ is off by more than 0.01: in single precision another processor turns a few of a
 The trials are a systematic sample: every k-th of the table, which lists them point by point, from a
 random place on. Their CPU seconds times k estimate those of all. The standard error is that of
 successive differences, which is too large, if anything, as neighbours may be of different points.
-Without ``--only``, the table goes to ``results/archive.md``.
+Without ``--only``, the table goes to ``results/archive.md``. ``--quick`` times a quick run instead,
+which has no archive, into ``results/archive-quick.md``.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.harness import markdown, threads, write
-from dualtap.experiments import load
+from dualtap.experiments import NAMES, load
 from dualtap.experiments.archive import Archive, adopt
-from dualtap.experiments.experiment import Experiment, Row
+from dualtap.experiments.experiment import Experiment, Row, Task
 from dualtap.experiments.versions import code_version
 
+Trial = TypeVar("Trial", Row, Task)
+
+DOCUMENTED = Path("docs/results")
 N_TRIALS = 60
 MINUTES = 2.0
 """Time of one experiment's trials, by what they took when they were made; at least three run."""
@@ -57,11 +61,11 @@ def _same(old: Any, new: Any, slack: float) -> bool:
     return abs(float(old) - float(new)) <= slack + RELATIVE * abs(float(old))
 
 
-def systematic(rows: Sequence[Row], n: int, seed: int) -> list[Row]:
-    """Return n rows at equal distances, the first at random."""
-    step = len(rows) / n
+def systematic(trials: Sequence[Trial], n: int, seed: int) -> list[Trial]:
+    """Return n trials at equal distances, the first at random."""
+    step = len(trials) / n
     first = random.Random(seed).uniform(0, step)
-    return [rows[int(first + k * step)] for k in range(n)]
+    return [trials[int(first + k * step)] for k in range(n)]
 
 
 def extrapolated(seconds: Sequence[float], n_all: int) -> tuple[float, float]:
@@ -82,11 +86,16 @@ def extrapolated(seconds: Sequence[float], n_all: int) -> tuple[float, float]:
     return n_all * float(y.mean()), n_all * float(np.sqrt(variance))
 
 
-def timed(experiment: Experiment, row: Row) -> tuple[Mapping[str, Any], float]:
-    """Run a trial again; return its outcome and CPU seconds."""
+def timed(experiment: Experiment, trial: Row | Task) -> tuple[Mapping[str, Any], float]:
+    """Run a trial; return its outcome and CPU seconds."""
     start = time.process_time()
-    outcome = experiment.trial(row.parameters, row.seed)
+    outcome = experiment.trial(trial.parameters, trial.seed)
     return outcome, time.process_time() - start
+
+
+def _cost(seconds: Sequence[float], n_all: int) -> dict[str, float]:
+    total, error = extrapolated(seconds, n_all)
+    return {"CPU min of all": round(total / 60, 2), "standard error": round(error / 60, 2)}
 
 
 def check(name: str, archive: Archive, n_trials: int, minutes: float, seed: int) -> dict[str, Any]:
@@ -97,7 +106,6 @@ def check(name: str, archive: Archive, n_trials: int, minutes: float, seed: int)
     timed(experiment, min(some, key=lambda row: row.seconds))  # compiles, and fills caches
     outcomes = [timed(experiment, row) for row in some]
     pairs = [(row, outcome) for row, (outcome, _) in zip(some, outcomes, strict=True)]
-    total, error = extrapolated([seconds for _, seconds in outcomes], len(rows))
     code = code_version(experiment.trial)
     return {
         "experiment": name,
@@ -106,21 +114,35 @@ def check(name: str, archive: Archive, n_trials: int, minutes: float, seed: int)
         "agree": sum(agrees(*pair) for pair in pairs),
         "nearly": sum(agrees(*pair, slack=TURNED) for pair in pairs),
         "code": "the same" if archive.made[name].code == code else "changed since",
-        "CPU min of all": round(total / 60, 2),
-        "standard error": round(error / 60, 2),
+        **_cost([seconds for _, seconds in outcomes], len(rows)),
         "version": code,
+    }
+
+
+def quick(name: str, n_trials: int, seed: int) -> dict[str, Any]:
+    """Time some trials of a quick run; return a row of the table."""
+    experiment = load(name)
+    tasks = experiment.tasks()
+    some = systematic(tasks, min(len(tasks), n_trials), seed)
+    timed(experiment, some[0])  # compiles, and fills caches
+    seconds = [timed(experiment, task)[1] for task in some]
+    return {
+        "experiment": name,
+        "trials": len(tasks),
+        "run": len(some),
+        **_cost(seconds, len(tasks)),
     }
 
 
 def summed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the last line of the table: errors of experiments are independent."""
-    counts = ("trials", "run again", "agree", "nearly")
+    counts = [name for name, value in rows[0].items() if isinstance(value, int)]
     return {
         **dict.fromkeys(rows[0], ""),
         "experiment": "all",
         **{name: sum(row[name] for row in rows) for name in counts},
-        "CPU min of all": round(sum(row["CPU min of all"] for row in rows), 1),
-        "standard error": round(float(np.hypot.reduce([r["standard error"] for r in rows])), 1),
+        "CPU min of all": round(sum(row["CPU min of all"] for row in rows), 2),
+        "standard error": round(float(np.hypot.reduce([r["standard error"] for r in rows])), 2),
     }
 
 
@@ -133,21 +155,35 @@ def is_same(row: Mapping[str, Any]) -> bool:
 def run(arguments: list[str]) -> None:
     """Check an archive, and print a table."""
     parser = argparse.ArgumentParser("python -m benchmarks archive", description=__doc__)
-    parser.add_argument("--results", type=Path, default=Path("docs/results"))
+    parser.add_argument("--results", type=Path, default=DOCUMENTED)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="experiments")
     parser.add_argument("--trials", type=int, default=N_TRIALS, help="per experiment")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="per experiment")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--adopt", action="store_true", help="adopt trials that agree")
+    parser.add_argument("--quick", action="store_true", help="time a quick run")
     options = parser.parse_args(arguments)
-    archive, rows = Archive(options.results), []
-    with threads(1):
-        for name in options.only or archive.made:
-            rows.append(check(name, archive, options.trials, options.minutes, options.seed))
-            print(*rows[-1].values(), sep=" | ", file=sys.stderr, flush=True)
+    if options.quick:
+        rows = _rows(options.only or NAMES, lambda name: quick(name, options.trials, options.seed))
+        file, title = "archive-quick", "Time of a quick run"
+    else:
+        archive = Archive(options.results)
+        settings = (options.trials, options.minutes, options.seed)
+        rows = _rows(options.only or archive.made, lambda name: check(name, archive, *settings))
+        file, title = "archive", "Archived trials, run again"
     table = [*rows, summed(rows)]
     print(markdown(table))
-    if options.only is None and options.results == Path("docs/results"):
-        write("archive", "Archived trials, run again", table)
-    if options.adopt:
+    if options.only is None and options.results == DOCUMENTED:
+        write(file, title, table)
+    if options.adopt and not options.quick:
         adopt(options.results, {r["experiment"]: r["version"] for r in rows if is_same(r)})
+
+
+def _rows(names: Iterable[str], of: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of all experiments, and show each when it is there."""
+    rows = []
+    with threads(1):
+        for name in names:
+            rows.append(of(name))
+            print(*rows[-1].values(), sep=" | ", file=sys.stderr, flush=True)
+    return rows
