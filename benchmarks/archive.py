@@ -9,8 +9,8 @@ is off by more than 0.01: in single precision another processor turns a few of a
 The trials are a systematic sample: every k-th of the table, which lists them point by point, from a
 random place on. Their CPU seconds times k estimate those of all. The standard error is that of
 successive differences, which is too large, if anything, as neighbours may be of different points.
-Without ``--only``, the table goes to ``results/archive.md``. ``--quick`` times a quick run instead,
-which has no archive, into ``results/archive-quick.md``.
+Without ``--only`` and ``--trials``, the table goes to ``results/archive.md``. ``--quick`` times a
+quick run instead, which has no archive, into ``results/archive-quick.md``.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ from dualtap.experiments.versions import code_version
 Trial = TypeVar("Trial", Row, Task)
 
 DOCUMENTED = Path("docs/results")
-N_TRIALS = 60
+N_TRIALS = 40
+N_QUICK = 12
 MINUTES = 2.0
-"""Time of one experiment's trials, by what they took when they were made; at least three run."""
+"""Time of one experiment's trials, by what they took when they were made. Where it is too short for
+two, none is run, and the time of all is what they took."""
 RELATIVE = 1e-4
 """Difference up to which numbers agree: single precision, on another processor."""
 ABSOLUTE = 1e-6
@@ -101,9 +103,11 @@ def _cost(seconds: Sequence[float], n_all: int) -> dict[str, float]:
 def check(name: str, archive: Archive, n_trials: int, minutes: float, seed: int) -> dict[str, Any]:
     """Run some trials of an experiment again; return a row of the table."""
     experiment, rows = load(name), archive.rows(name)
-    affordable = int(60 * minutes / max(float(np.mean([row.seconds for row in rows])), 1e-9))
-    some = systematic(rows, min(len(rows), n_trials, max(3, affordable)), seed)
-    timed(experiment, min(some, key=lambda row: row.seconds))  # compiles, and fills caches
+    recorded = sum(row.seconds for row in rows)
+    affordable = int(60 * minutes * len(rows) / max(recorded, 1e-9))
+    some = systematic(rows, min(len(rows), n_trials, affordable), seed) if affordable > 1 else []
+    if some:
+        timed(experiment, min(some, key=lambda row: row.seconds))  # compiles, and fills caches
     outcomes = [timed(experiment, row) for row in some]
     pairs = [(row, outcome) for row, (outcome, _) in zip(some, outcomes, strict=True)]
     code = code_version(experiment.trial)
@@ -114,7 +118,7 @@ def check(name: str, archive: Archive, n_trials: int, minutes: float, seed: int)
         "agree": sum(agrees(*pair) for pair in pairs),
         "nearly": sum(agrees(*pair, slack=TURNED) for pair in pairs),
         "code": "the same" if archive.made[name].code == code else "changed since",
-        **_cost([seconds for _, seconds in outcomes], len(rows)),
+        **_cost([seconds for _, seconds in outcomes] or [row.seconds for row in rows], len(rows)),
         "version": code,
     }
 
@@ -157,23 +161,24 @@ def run(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks archive", description=__doc__)
     parser.add_argument("--results", type=Path, default=DOCUMENTED)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="experiments")
-    parser.add_argument("--trials", type=int, default=N_TRIALS, help="per experiment")
+    parser.add_argument("--trials", type=int, help="per experiment")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="per experiment")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--adopt", action="store_true", help="adopt trials that agree")
     parser.add_argument("--quick", action="store_true", help="time a quick run")
     options = parser.parse_args(arguments)
     if options.quick:
-        rows = _rows(options.only or NAMES, lambda name: quick(name, options.trials, options.seed))
+        n_trials = options.trials or N_QUICK
+        rows = _rows(options.only or NAMES, lambda name: quick(name, n_trials, options.seed))
         file, title = "archive-quick", "Time of a quick run"
     else:
         archive = Archive(options.results)
-        settings = (options.trials, options.minutes, options.seed)
+        settings = (options.trials or N_TRIALS, options.minutes, options.seed)
         rows = _rows(options.only or archive.made, lambda name: check(name, archive, *settings))
         file, title = "archive", "Archived trials, run again"
     table = [*rows, summed(rows)]
     print(markdown(table))
-    if options.only is None and options.results == DOCUMENTED:
+    if options.only is options.trials is None and options.results == DOCUMENTED:
         write(file, title, table)
     if options.adopt and not options.quick:
         adopt(options.results, {r["experiment"]: r["version"] for r in rows if is_same(r)})
