@@ -310,3 +310,24 @@ def test_archived_trials_are_run_again_and_adopted_if_they_agree(tmp_path, capsy
     name = next(key for key, value in results.items() if isinstance(value, float))
     assert archived({**results, name: results[name] + 0.01}) == "c0"
     assert Archive(tmp_path).rules == {"rule": "mark"}
+    timed = Row(parameters, 0, task.seed, {"error": 1.0, "fit_seconds": 2.0}, None, 0.1, "")
+    assert archive.agrees(timed, {"error": 1.0, "fit_seconds": 7.0})  # times are not results
+    assert not archive.agrees(timed, {"error": 1.1, "fit_seconds": 2.0})
+
+
+def test_time_of_all_trials_is_extrapolated():
+    from benchmarks.archive import extrapolated, systematic
+
+    from dualtap.experiments.experiment import Row
+
+    assert extrapolated([2.0, 3.0, 7.0], 3) == (12.0, 0.0)  # all were run
+    seconds = np.repeat([0.1, 1.0, 5.0, 0.3], 50) * np.random.default_rng(0).gamma(4, 1 / 4, 200)
+    rows = [Row({}, k, 0, {}, None, second, "") for k, second in enumerate(seconds)]
+    found = []
+    for seed in range(200):
+        some = systematic(rows, 37, seed)
+        assert len({row.index for row in some}) == 37
+        found.append(extrapolated([row.seconds for row in some], len(rows)))
+    totals, errors = np.transpose(found)
+    assert totals.mean() == pytest.approx(seconds.sum(), rel=0.05)
+    assert 0.6 < errors.mean() / totals.std() < 2

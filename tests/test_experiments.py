@@ -191,12 +191,12 @@ def test_rows_do_not_depend_on_the_workers(store, expected, n_jobs):
     assert rows(run(toy_experiment.make(), store, n_jobs=n_jobs)) == expected
 
 
-def counted(tmp_path):
+def counted(tmp_path, centers=(0.0, 1.0)):
     """An experiment that notes every trial made."""
     log = tmp_path / "log"
 
     def points(full):
-        return [({"center": float(c), "log": str(log)}, 2) for c in range(2)]
+        return [({"center": center, "log": str(log)}, 2) for center in centers]
 
     return toy_experiment.make(points), log
 
@@ -206,8 +206,15 @@ def test_nothing_is_made_twice_unless_forced(store, tmp_path):
     first = rows(run(experiment, store, n_jobs=1))
     assert rows(run(experiment, store, n_jobs=1)) == first
     assert log.read_text() == "...."
-    assert rows(run(experiment, store, n_jobs=1, force=True)) == first
+    assert rows(run(experiment, store, n_jobs=1, repeat=True)) == first
     assert log.read_text() == "........"
+
+
+def test_waiting_is_not_part_of_a_trials_time(store, monkeypatch):
+    monkeypatch.setenv("TOY_SECONDS", "0.5")
+    one = toy_experiment.make(lambda full: [({"center": 1.5}, 1)])
+    (row,) = run(one, store, n_jobs=1)
+    assert 0 < row.seconds < 0.4
 
 
 def test_full_keeps_the_rows_of_quick(store):
@@ -394,6 +401,15 @@ def test_reproduce_exports(run, toy_only):
     code, _, err = run(*arguments)
     assert code == 2
     assert "'t.csv' exists" in err
+
+
+def test_an_export_is_overwritten_without_repeating_trials(run, toy_only, tmp_path, monkeypatch):
+    experiment, log = counted(tmp_path, centers=(1.5, 4.0))
+    monkeypatch.setattr(reproduce, "load", lambda name: experiment)
+    arguments = ("reproduce", "toy", "--jobs", 1, "--export", "t.csv", "-q")
+    for options, n_made in (((), 4), (("--force",), 4), (("--force", "--repeat"), 8)):
+        assert run(*arguments, *options) == (0, "", "")
+        assert len(log.read_text()) == n_made
 
 
 def test_archived_trials_are_drawn_without_being_made(run, toy_only):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dualtap.cli.app import Jobs, Json, Quiet, command
+from dualtap.cli.app import Force, Jobs, Json, Quiet, command
 
 if TYPE_CHECKING:
     from dualtap.experiments.pages import Report
@@ -54,9 +54,7 @@ Export = Annotated[
         metavar="PATH",
     ),
 ]
-Repeat = Annotated[
-    bool, typer.Option("--force", help="Repeat finished trials; overwrite the exported file.")
-]
+Repeat = Annotated[bool, typer.Option("--repeat", help="Run finished trials again.")]
 
 
 @command(
@@ -75,7 +73,8 @@ def reproduce(
     jobs: Jobs = -1,
     dask: Scheduler = None,
     export_to: Export = None,
-    force: Repeat = False,
+    repeat: Repeat = False,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -88,7 +87,7 @@ def reproduce(
     if export_to is not None and not work.is_folder(export_to):
         check_free(export_to, force=force, formats=EXPORT_FORMATS)
     compute = "claims" not in names or yes or _told_to_compute(wanted, quiet or as_json)
-    options: dict[str, Any] = {"n_jobs": jobs, "dask": dask, "force": force}
+    options: dict[str, Any] = {"n_jobs": jobs, "dask": dask, "repeat": repeat}
     try:
         done = work.reproduce(wanted, compute=compute, verbose=not (quiet or as_json), **options)
     except KeyboardInterrupt:

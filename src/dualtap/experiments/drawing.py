@@ -24,6 +24,8 @@ STYLES: list[dict[str, Any]] = [
     {"color": "#e69f00", "marker": "P", "linestyle": (0, (3, 1, 1, 1))},
     {"color": "#56b4e9", "marker": "X", "linestyle": (0, (1, 1))},
 ]
+LEGEND: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "framealpha": 1}
+"""Of a legend that thin lines pass behind."""
 _CAPTION_WIDTH = 110
 
 

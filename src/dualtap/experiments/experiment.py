@@ -80,6 +80,7 @@ class Row:
     arrays : callable or None
         Returns its arrays by name.
     seconds : float
+        That it took, or its CPU seconds where these are less.
     dualtap : str
         Version that made it.
     """

@@ -138,7 +138,7 @@ def plot(results: Results) -> Figure:
         for style, beta in zip(STYLES, starts.values("beta"), strict=False):
             _draw_success(ax, name, starts.where(beta=beta), {**style, "label": f"β = {beta:g}"})
         ax.axvline(2, color="black", lw=1, ls=":")
-        ax.set(xscale="log", xlabel="λ_max of J", ylim=(-0.05, 1.08))
+        ax.set(xscale="log", xlabel="$\\lambda_{max}$ of J", ylim=(-0.05, 1.08))
         ax.set(xticks=[1, 2, 4, 8, 16], xticklabels=["1", "2", "4", "8", "16"])
         ax.set_title(f"{name.upper()}, parallel", fontsize=10)
         ax.minorticks_off()
@@ -150,22 +150,22 @@ def plot(results: Results) -> Figure:
 
 
 def _draw_students(ax: Axes, mine: Results) -> None:
-    """Draw the share of patterns found against the time of a fit."""
+    """Draw the share of patterns found against the time of a fit, hollow for few samples."""
     if not mine:
         raise MissingTrialsError("there is no trial of students of many patterns")
+    counts = sorted(mine.values("M"))
     for style, scheme in zip(STYLES, mine.values("scheme"), strict=False):
-        rows = mine.where(scheme=scheme)
-        found = [mean_and_error(rows.column("recovered", M=M)) for M in rows.values("M")]
-        y, error = (np.array(x) for x in zip(*found, strict=True))
-        x = [rows.column("fit_seconds", M=M).mean() for M in rows.values("M")]
-        look = {**style, "linestyle": "", "ms": 5}
-        ax.errorbar(x, y, within(y, error), **look, capsize=2, label=SCHEMES[scheme])
-        for place, M in zip(zip(x, y, strict=True), rows.values("M"), strict=True):
-            ax.annotate(f"M = {M}", place, (4, -9), textcoords="offset points", fontsize=6)
+        for M in counts:
+            share, error = mean_and_error(mine.column("recovered", M=M, scheme=scheme))
+            seconds = mine.column("fit_seconds", M=M, scheme=scheme).mean()
+            look = {**style, "linestyle": "", "ms": 6, "capsize": 2}
+            fill = {"mfc": "none"} if counts[-1] > M else {"label": SCHEMES[scheme]}
+            ax.errorbar(seconds, share, within([share], [error]), **(look | fill))
+    named = [f"{kind}: M = {M}" for kind, M in zip(("hollow", "filled"), counts, strict=False)]
     ax.set(xscale="log", xlabel="seconds per fit", ylabel="share of the patterns found")
     ax.set_title("students, many patterns", fontsize=10)
-    ax.set(ylim=(-0.05, 1.08))
-    ax.legend(frameon=False, fontsize=7, loc="lower left")
+    ax.set(ylim=(min(0.85, ax.get_ylim()[0]), 1.02))  # what all find, enlarged
+    ax.legend(title=", ".join(named), frameon=False, fontsize=7, title_fontsize=7, loc="lower left")
 
 
 def _draw_success(ax: Axes, name: str, mine: Results, style: dict[str, Any]) -> None:

@@ -19,12 +19,12 @@ from dualtap.experiments.experiment import (
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
+    curve,
     exact,
     highest,
     judge,
     lowest,
     mean,
-    mean_and_error,
 )
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
@@ -106,14 +106,12 @@ def plot(results: Results) -> Figure:
 def _draw_student(ax: Axes, results: Results, student: float, style: dict[str, Any]) -> None:
     """Draw one student: a line by theory, symbols simulated."""
     beta, N = results.only("beta"), results.only("N")
-    M = sorted(results.values("M"))
-    grid = np.linspace(0.02, max(M) / N, 40)
+    M, y, error = curve(results, f"soft_{student:g}")
+    grid = np.linspace(0.02, M.max() / N, 40)
     limits = [student_limit(beta, student, alpha).magnetization for alpha in grid]
     ax.plot(grid, limits, color=style["color"], linestyle=style["linestyle"], lw=1)
-    summed = [mean_and_error(results.column(f"soft_{student:g}", M=m)) for m in M]
-    y, error = (np.array(x) for x in zip(*summed, strict=True))
     look = {"color": style["color"], "marker": style["marker"], "linestyle": "", "ms": 4}
-    ax.errorbar(np.array(M) / N, y, within(y, error), capsize=2, label=f"β' = {student:g}", **look)
+    ax.errorbar(M / N, y, within(y, error), capsize=2, label=f"β' = {student:g}", **look)
 
 
 def caption(results: Results) -> str:

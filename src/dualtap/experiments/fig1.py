@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dualtap.experiments.drawing import STYLES, letter, new_figure, within
+from dualtap.experiments.drawing import LEGEND, STYLES, letter, new_figure, within
 from dualtap.experiments.experiment import (
     Experiment,
     MissingTrialsError,
@@ -19,13 +19,13 @@ from dualtap.experiments.experiment import (
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
+    curve,
     exact,
     highest,
     judge,
     listed,
     lowest,
     mean,
-    mean_and_error,
 )
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
@@ -111,13 +111,6 @@ def _overlap(found: ArrayLike, teacher: HopfieldModel) -> float:
     return float(abs(overlaps(found, teacher.patterns)[0, 0]))
 
 
-def curve(results: Results, name: str, beta: float) -> NDArray[np.float64]:
-    """Return M, the mean of a result and its standard error, a row each."""
-    counts = results.values("M", beta=beta)
-    pairs = [mean_and_error(results.column(name, beta=beta, M=M)) for M in counts]
-    return np.array([(M, *pair) for M, pair in zip(counts, pairs, strict=True)]).T
-
-
 def plot(results: Results) -> Figure:
     """Draw m·ζ/N above and the sign overlap below, β < 1 on the left and β > 1 on the right."""
     results.only("N")
@@ -139,7 +132,7 @@ def plot(results: Results) -> Figure:
         ring = {"linestyle": "none", "ms": 8, "markerfacecolor": "none", "color": "black"}
         ax.plot([], [], **ring, marker="o", label="rings: as printed, α = M/N")
         ax.plot([], [], **(ring | {"ms": 5}), marker="x", label="crosses: α = P/N")
-        ax.legend(frameon=False, fontsize=7)
+        ax.legend(**LEGEND, fontsize=7)
     for ax in axes[1]:
         ax.set_xlabel("samples M")
     letter(axes)
@@ -148,7 +141,7 @@ def plot(results: Results) -> Figure:
 
 def _draw(ax: Axes, results: Results, beta: float, kind: str, style: dict[str, Any]) -> None:
     """Draw one β: filled markers for the safe iteration, rings and crosses for the printed one."""
-    M, overlap, error = curve(results, f"{kind}_safe", beta)
+    M, overlap, error = curve(results, f"{kind}_safe", beta=beta)
     line = dict(style)
     if beta < 1:
         # The line is the limit here, so that points off it are seen to be off it.
@@ -156,11 +149,11 @@ def _draw(ax: Axes, results: Results, beta: float, kind: str, style: dict[str, A
         _draw_limit(ax, results, beta, kind, style)
     line |= {"ms": 4, "lw": 1.2, "capsize": 2, "label": f"β = {beta:g}"}
     ax.errorbar(M, overlap, within(overlap, error), **line)
-    M, overlap, error = curve(results, f"{kind}_printed", beta)
+    M, overlap, error = curve(results, f"{kind}_printed", beta=beta)
     ring = {"linestyle": "none", "markerfacecolor": "none", "marker": style["marker"]}
     bars = within(overlap, error)
     ax.errorbar(M, overlap, bars, **ring, color=style["color"], ms=8, lw=0.8, capsize=2)
-    M, overlap, _ = curve(results, f"{kind}_literal", beta)
+    M, overlap, _ = curve(results, f"{kind}_literal", beta=beta)
     ax.plot(M, overlap, marker="x", linestyle="none", color=style["color"], ms=5, mew=0.9)
 
 
@@ -300,7 +293,7 @@ def _few_samples(results: Results) -> Evidence:
     """Measure how many samples a perfect reconstruction takes at β > 1."""
     needed = {}
     for beta in _cold(results):
-        M, sign, _ = curve(results, "sign_printed", beta)
+        M, sign, _ = curve(results, "sign_printed", beta=beta)
         needed[beta] = exact(M[sign > ENOUGH].min() if (sign > ENOUGH).any() else np.inf, ".0f")
     return Evidence({"samples": highest(needed)}, "M = " + listed(needed, "β = {:g}"))
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from dualtap.experiments.drawing import STYLES, letter, new_figure, within
@@ -15,13 +14,13 @@ from dualtap.experiments.experiment import Experiment, Outcome, Parameters, Resu
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
+    curve,
     exact,
     highest,
     judge,
     listed,
     lowest,
     mean,
-    mean_and_error,
     proportion,
 )
 from dualtap.experiments.rules.rule import Estimate
@@ -85,13 +84,6 @@ def trial(parameters: Parameters, seed: int) -> Outcome:
     }
 
 
-def _curve(results: Results, P: int, T: float) -> NDArray[np.float64]:
-    """Return M/P, the mean error and its standard error, a row each."""
-    counts = results.values("M", P=P, T=T)
-    pairs = [mean_and_error(results.column("error", P=P, T=T, M=M)) for M in counts]
-    return np.array([(M / P, *pair) for M, pair in zip(counts, pairs, strict=True)]).T
-
-
 def plot(results: Results) -> Figure:
     """Draw a panel for each number of patterns and a curve for each temperature."""
     N, loads = results.only("N"), results.values("P")
@@ -99,10 +91,10 @@ def plot(results: Results) -> Figure:
     axes = figure.subplots(1, len(loads), sharey=True, squeeze=False)[0]
     for ax, P in zip(axes, loads, strict=True):
         for T, style in zip(results.values("T", P=P), STYLES, strict=False):
-            ratio, error, bar = _curve(results, P, T)
+            M, error, bar = curve(results, "error", P=P, T=T)
             label = f"T = {T:g}{PHASES[transitions(P / N).phase(T)]}"
             bars = within(error, bar, high=np.inf)
-            ax.errorbar(ratio, error, bars, **style, ms=4, lw=1.2, capsize=2, label=label)
+            ax.errorbar(M / P, error, bars, **style, ms=4, lw=1.2, capsize=2, label=label)
         ticks = sorted({M / P for M in results.values("M", P=P)})
         ax.set(xscale="log", xlabel="samples per pattern M/P", ylim=(-0.03, None))
         ax.set_title(f"P = {P}", fontsize=10)

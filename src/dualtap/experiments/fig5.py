@@ -141,11 +141,14 @@ def plot(results: Results) -> Figure:
         _curve(right, own, "error", own.column("best_at").mean(), style)
     letter((left, right))
     worst = results.column("error_tap").max()
-    tap = right.axhline(worst, color="black", lw=1.5, label="TAP, worst trial")
+    right.axhline(worst, color="black", lw=1.5)
+    right.annotate(
+        "TAP, worst trial", (1, worst), (-4, 3), ha="right", fontsize=9,
+        xycoords=right.get_yaxis_transform(), textcoords="offset points",
+    )  # fmt: skip
     left.set(xlabel="updates", ylabel="pseudo-likelihood per spin")
     right.set(xlabel="updates", ylabel="relative error of J", ylim=(-0.03, 1.1))
     left.legend(frameon=False, loc="lower right")
-    right.legend(handles=[tap], frameon=False, loc="lower right", bbox_to_anchor=(1, 0.02))
     return figure
 
 

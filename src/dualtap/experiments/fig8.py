@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.couplings import Couplings, FloatArray, HebbianCouplings, StackedCouplings
-from dualtap.experiments.drawing import STYLES, letter, new_figure
+from dualtap.experiments.drawing import LEGEND, STYLES, letter, new_figure
 from dualtap.experiments.experiment import (
     Experiment,
     MissingTrialsError,
@@ -192,7 +192,7 @@ def plot(results: Results) -> Figure:
     beside = [line[columns.index("amp")] for line in axes[:-1]] if "amp" in columns else []
     for ax in (*axes[-1], *beside):  # where no curve runs: beyond T_M, or below it between 0 and 1
         place = "center left" if ax in beside else "center right"
-        ax.legend(frameon=False, fontsize=6.5, loc=place, handlelength=1.5, borderaxespad=0.2)
+        ax.legend(**LEGEND, fontsize=6.5, loc=place, handlelength=1.5, borderaxespad=0.2)
     letter(axes)
     return figure
 

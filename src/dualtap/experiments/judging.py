@@ -33,6 +33,36 @@ def mean_and_error(values: ArrayLike) -> tuple[Any, Any]:
     return trials.mean(axis=0), trials.std(axis=0, ddof=ddof) / np.sqrt(len(trials))
 
 
+def curve(results: Results, name: str, over: str = "M", **fixed: Any) -> NDArray[np.float64]:
+    """Return the values of a parameter, the mean of a result at each, and its standard error.
+
+    Parameters
+    ----------
+    results : Results
+    name : str
+        Of the result.
+    over : str
+        Of the parameter.
+    **fixed
+        Other parameters.
+
+    Returns
+    -------
+    array of shape (3, values)
+
+    Examples
+    --------
+    >>> from dualtap.experiments.experiment import Results, Row
+    >>> from dualtap.experiments.judging import curve
+    >>> rows = [Row({"M": 5}, k, 1, {"overlap": k}, None, 0.1, "0") for k in (1, 3)]
+    >>> curve(Results(rows), "overlap").ravel()
+    array([5., 2., 1.])
+    """
+    x = results.values(over, **fixed)
+    points = [mean_and_error(results.column(name, **fixed, **{over: value})) for value in x]
+    return np.array([(value, *point) for value, point in zip(x, points, strict=True)]).T
+
+
 def wilson(successes: ArrayLike, n: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Return Wilson's 95 % interval of a proportion k/n, which never leaves [0, 1].
 

@@ -135,7 +135,7 @@ def reproduce(
     compute: bool = True,
     n_jobs: int = -1,
     dask: str | None = None,
-    force: bool = False,
+    repeat: bool = False,
     verbose: bool = False,
 ) -> Reproduced:
     """Make the trials that are missing, draw figures, judge, and write the pages if asked for.
@@ -145,7 +145,7 @@ def reproduce(
     wanted : Wanted
     compute : bool
         False draws and judges what is there, archived trials of older code included.
-    n_jobs, dask, force, verbose
+    n_jobs, dask, repeat, verbose
         As in :func:`dualtap.experiments.runner.run`.
 
     Returns
@@ -164,7 +164,7 @@ def reproduce(
             if compute:
                 run(
                     experiment, store, tasks,
-                    n_jobs=n_jobs, dask=dask, force=force, verbose=verbose,
+                    n_jobs=n_jobs, dask=dask, repeat=repeat, verbose=verbose,
                 )  # fmt: skip
             results = store.results(tasks, of_any_code=not compute)
             report, files = _drawn(experiment, results, tasks, wanted)

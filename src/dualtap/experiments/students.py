@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dualtap.experiments.drawing import STYLES, letter, new_figure, within
 from dualtap.experiments.experiment import Experiment, Outcome, Parameters, Results
 from dualtap.experiments.fig1 import critical_samples, relaxed_after
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
+    curve,
     highest,
     judge,
     mean,
-    mean_and_error,
 )
 from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
@@ -76,11 +74,10 @@ def plot(results: Results) -> Figure:
         mine = results.where(beta=beta)
         counts = mine.values("M")
         for k, (style, scheme) in enumerate(zip(STYLES, SCHEMES, strict=False)):
-            pairs = [mean_and_error(mine.column(scheme, M=M)) for M in counts]
-            overlap, error = np.array(pairs).T
+            M, overlap, error = curve(mine, scheme)
             # Hollow and of growing size: curves that coincide stay visible.
             look = {**style, "ms": 3 + 1.5 * k, "mfc": "none", "lw": 1, "capsize": 2}
-            ax.errorbar(counts, overlap, within(overlap, error), **look, label=SCHEMES[scheme])
+            ax.errorbar(M, overlap, within(overlap, error), **look, label=SCHEMES[scheme])
         ax.set(xlabel="samples M", xscale="log", ylim=(-0.05, 1.08))
         ax.set_xticks(counts, [str(M) for M in counts])
         ax.minorticks_off()

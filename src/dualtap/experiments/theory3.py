@@ -43,9 +43,9 @@ def plot(results: Results) -> Figure:
     T = np.array([row.parameters["T"] for row in results])
     alpha = np.linspace(0, 0.16, 200)
     lines: list[tuple[Any, Any, str]] = [
-        (alpha, [spin_glass_temperature(a) for a in alpha], "T_g: spin glass below"),
-        (results.column("metastable"), T, "T_M: retrieval states exist below"),
-        (results.column("retrieval"), T, "T_R: retrieval states are stable below"),
+        (alpha, [spin_glass_temperature(a) for a in alpha], "$T_g$: spin glass below"),
+        (results.column("metastable"), T, "$T_M$: retrieval states exist below"),
+        (results.column("retrieval"), T, "$T_R$: retrieval states are stable below"),
     ]
     for (x, y, label), style in zip(lines, STYLES, strict=False):
         ax.plot(x, y, color=style["color"], linestyle=style["linestyle"], label=label)
@@ -54,7 +54,12 @@ def plot(results: Results) -> Figure:
             value, 0, color=style["color"], marker=style["marker"], ls="", clip_on=False, zorder=3
         )
         ax.annotate(
-            f"α = {value:g}", (value, 0), (0, 6), textcoords="offset points", ha="right", fontsize=8
+            f"α = {value:g}",
+            (value, 0),
+            (-6, 6),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
         )
     ax.set(xlabel="load α = P/N", ylabel="temperature T", xlim=(0, 0.16), ylim=(0, 1.5))
     ax.legend(frameon=False, fontsize=8)
