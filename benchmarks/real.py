@@ -127,7 +127,7 @@ def split(n_samples: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int6
     return order[:n_training], order[n_training:]
 
 
-def measure(name: str, folder: Path, seed: int, method: str, known: Score | None = None) -> Score:
+def measure(name: str, folder: Path, seed: int, method: str, before: Score | None = None) -> Score:
     """Fit one method on one split, predict and fill held-out samples, group them.
 
     What a peer of `real_peers` has chosen for the same split, as ``before`` says, is not chosen
