@@ -42,7 +42,7 @@ from benchmarks.real_others import (
     neighbours,
 )
 from benchmarks.real_peers import PEERS as OWN_PEERS
-from benchmarks.real_peers import Peer, fit_mixture
+from benchmarks.real_peers import Choice, Peer, fit_mixture
 from benchmarks.real_tables import N_BINS, OURS, TABLES, Score
 from dualtap import as_spins
 
@@ -64,7 +64,7 @@ SEEDS = tuple(range(100, 105))  # nothing was tuned on these
 TRAINING = 0.7
 HIDDEN = (0.1, 0.3)
 ENOUGH_HIDDEN, MOST_TIMES = 2000, 50
-PEERS: dict[str, Callable[[Any, int], Peer]] = {
+PEERS: dict[str, Callable[..., Peer]] = {
     **OWN_PEERS,
     "StepMix": latent_classes,
     "k-means": k_means,
@@ -127,8 +127,12 @@ def split(n_samples: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int6
     return order[:n_training], order[n_training:]
 
 
-def measure(name: str, folder: Path, seed: int, method: str) -> Score:
-    """Fit one method on one split, predict and fill held-out samples, group them."""
+def measure(name: str, folder: Path, seed: int, method: str, before: Score | None = None) -> Score:
+    """Fit one method on one split, predict and fill held-out samples, group them.
+
+    What a peer of `real_peers` has chosen for the same split, as ``before`` says, is not chosen
+    again; its time stays that of the fit with the choice.
+    """
     X, labels = samples(name, folder)
     rows, others = split(len(X), seed)
     training, held_out = X[rows], X[others]
@@ -136,8 +140,14 @@ def measure(name: str, folder: Path, seed: int, method: str) -> Score:
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            peer, seconds, megabytes = _fitted(training, seed, method)
-            score |= {"seconds": round(seconds, 4), "megabytes": round(megabytes, 1)}
+            choice = None
+            if before is not None and method in OWN_PEERS and "error" not in before:
+                choice = Choice(before.get("size"), before.get("regularization"))
+            peer, seconds, megabytes = _fitted(training, seed, method, choice)
+            if before is None or choice is None:
+                score |= {"seconds": round(seconds, 4), "megabytes": round(megabytes, 1)}
+            else:
+                score |= {key: before[key] for key in ("seconds", "megabytes") if key in before}  # type: ignore[typeddict-item]
             score |= {"size": peer.size, "regularization": peer.regularization}
             found = {"score": peer.model.score(held_out)}
             if labels is not None:
@@ -151,7 +161,9 @@ def measure(name: str, folder: Path, seed: int, method: str) -> Score:
     return score
 
 
-def _fitted(training: Spins, seed: int, method: str) -> tuple[Peer, float, float]:
+def _fitted(
+    training: Spins, seed: int, method: str, known: Choice | None
+) -> tuple[Peer, float, float]:
     """Return a fitted method, the seconds of the fit and the memory that it took."""
     if method == OURS:  # compiled kernels are loaded before memory is watched
         fitted(training[:20], seed)
@@ -162,7 +174,7 @@ def _fitted(training: Spins, seed: int, method: str) -> tuple[Peer, float, float
         model, seconds = fitted(training, seed, steady=True)
         peer = Peer(Estimator(model), size=int(model.n_patterns_))
     else:
-        peer = PEERS[method](training, seed)
+        peer = PEERS[method](training, seed, **({} if known is None else {"known": known}))
         seconds = time.perf_counter() - start
     if peer.measured is not None:
         return peer, *peer.measured
@@ -259,7 +271,10 @@ class Store:
         afresh = multiprocessing.get_context("forkserver")
         afresh.set_forkserver_preload(["benchmarks.real"])
         with ProcessPoolExecutor(n_jobs, afresh, max_tasks_per_child=1) as pool:
-            calls = [pool.submit(measure, name, folder, seed, m) for name, seed, m in wanted]
+            calls = [
+                pool.submit(measure, name, folder, seed, m, self.scores.get((name, seed, m)))
+                for name, seed, m in wanted
+            ]
             for call in as_completed(calls):
                 done = call.result()
                 self.add(done)

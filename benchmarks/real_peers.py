@@ -21,6 +21,7 @@ from dualtap.baselines.regressions import (
     ising_pseudo_likelihood,
     minimise,
 )
+from dualtap.fitted.entries import CouplingConditionals
 from dualtap.gaps import entry_probabilities
 
 Floats = NDArray[np.float64]
@@ -47,6 +48,13 @@ class Model(Protocol):
 
     def fill(self, X: Spins, seed: int) -> Floats:
         """Return the probability of +1 for the missing entries of X, given the others."""
+
+
+class Choice(NamedTuple):
+    """What a peer has chosen before, for the same samples: it need not be chosen again."""
+
+    size: int | None = None
+    regularization: float | None = None
 
 
 class Peer(NamedTuple):
@@ -134,9 +142,11 @@ def _expectation_maximisation(
     return mixture, value
 
 
-def mixture(X: Spins, seed: int) -> Peer:
+def mixture(X: Spins, seed: int, known: Choice | None = None) -> Peer:
     """Choose the number of components by validation inside X, then fit all of it."""
     rng = np.random.default_rng(seed)
+    if known is not None and known.size is not None:
+        return Peer(fit_mixture(X, known.size, rng), size=known.size)
     sizes = [size for size in MIXTURE_SIZES if size <= len(X) * (1 - 1 / N_FOLDS) - 1]
 
     def scores(fitted: Spins, held_out: Spins) -> list[float]:
@@ -158,34 +168,8 @@ class Couplings(NamedTuple):
 
     def fill(self, X: Spins, seed: int) -> Floats:
         """Average over the missing entries as our own models do."""
-        law = PairwiseConditionals(self.J.astype(np.float32), self.b.astype(np.float32))
+        law = CouplingConditionals(self.J.astype(np.float32), self.b.astype(np.float32))
         return entry_probabilities(X.astype(np.float32), law, seed=seed)
-
-
-class PairwiseConditionals(NamedTuple):
-    """The law of a spin given the others, for couplings that have no small rank."""
-
-    J: F32
-    b: F32
-
-    @property
-    def factors(self) -> F32:
-        """The fields depend on the spins themselves."""
-        return np.eye(len(self.b), dtype=np.float32)
-
-    def log_weights(self, x: F32, S: F32) -> F32:
-        """Return log P up to a constant; of couplings that differ both ways, their mean."""
-        result: F32 = np.einsum("...i,...i->...", x @ self.J.T / 2 + self.b, x)
-        return result
-
-    def fields(self, S: F32) -> F32:
-        """Return h of every spin."""
-        return S @ self.J.T + self.b
-
-    def site_fields(self, x: F32, sites: Rows, s: F32) -> F32:
-        """Return h of one spin per row."""
-        h: F32 = np.einsum("cak,ak->ca", x, self.J[sites]) + self.b[sites]
-        return h
 
 
 class SymmetricLoss(PenalisedLoss):
@@ -222,21 +206,24 @@ def path_scores(fitted: Spins, held_out: Spins, loss: type[PenalisedLoss]) -> li
     return scores + [-np.inf] * (len(REGULARIZATIONS) - len(scores))
 
 
-def _pairwise(X: Spins, seed: int, loss: type[PenalisedLoss]) -> Peer:
+def _pairwise(X: Spins, seed: int, loss: type[PenalisedLoss], known: Choice | None) -> Peer:
     """Choose λ inside X, then fit all of it; λ is per sample, as in the objective."""
-    best = chosen(X, np.random.default_rng(seed), partial(path_scores, loss=loss))
+    if known is not None and known.regularization in REGULARIZATIONS:
+        best = REGULARIZATIONS.index(known.regularization)
+    else:
+        best = chosen(X, np.random.default_rng(seed), partial(path_scores, loss=loss))
     *_, last = couplings_path(X, loss, REGULARIZATIONS[: best + 1])
     return Peer(last, regularization=REGULARIZATIONS[best])
 
 
-def pairwise(X: Spins, seed: int) -> Peer:
+def pairwise(X: Spins, seed: int, known: Choice | None = None) -> Peer:
     """Fit a pairwise Ising model: symmetric couplings, one pseudo-likelihood."""
-    return _pairwise(X, seed, SymmetricLoss)
+    return _pairwise(X, seed, SymmetricLoss, known)
 
 
-def regressions(X: Spins, seed: int) -> Peer:
+def regressions(X: Spins, seed: int, known: Choice | None = None) -> Peer:
     """Fit a logistic regression for each spin, couplings not symmetric: no longer one model."""
-    return _pairwise(X, seed, PenalisedLoss)
+    return _pairwise(X, seed, PenalisedLoss, known)
 
 
 def chosen(X: Spins, rng: np.random.Generator, scores: Scores) -> int:
@@ -253,8 +240,8 @@ def inner_splits(n_samples: int, rng: np.random.Generator) -> list[tuple[Rows, R
     return [(np.setdiff1d(order, fold), fold) for fold in used]
 
 
-PEERS: dict[str, Callable[[Spins, int], Peer]] = {
-    "site means": lambda X, seed: Peer(site_means(X)),
+PEERS: dict[str, Callable[..., Peer]] = {
+    "site means": lambda X, seed, known=None: Peer(site_means(X)),
     "mixture": mixture,
     "pairwise": pairwise,
     "regressions": regressions,

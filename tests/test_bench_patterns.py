@@ -48,6 +48,18 @@ def test_em_finds_two_clusters_and_the_size_is_chosen_inside(rng):
     assert peer.model.score(X[100:]) > real_peers.site_means(X[:100]).score(X[100:]) + 0.3
 
 
+@pytest.mark.parametrize("name", ["mixture", "pairwise", "regressions", "site means"])
+def test_what_a_peer_has_chosen_is_not_chosen_again(name, rng, monkeypatch):
+    X = rng.choice([-1, 1], size=(80, 6)).astype(np.int8)
+    X[:, 1] = X[:, 0]
+    before = real_peers.PEERS[name](X, 0)
+    monkeypatch.setattr(real_peers, "chosen", None)
+    known = real_peers.Choice(before.size, before.regularization)
+    again = real_peers.PEERS[name](X, 0, known=known)
+    assert again[1:] == before[1:]
+    assert again.model.score(X) == pytest.approx(before.model.score(X), abs=0.05)
+
+
 @pytest.mark.parametrize("name", ["pairwise", "regressions"])
 def test_couplings_are_symmetric_only_where_they_are_said_to_be(name, rng):
     X = rng.choice([-1, 1], size=(80, 6)).astype(np.int8)

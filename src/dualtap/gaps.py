@@ -300,7 +300,8 @@ class FillsGaps(ABC):
         """Return the probability that each entry is +1, given the other entries of its row.
 
         For an observed entry its own value is not used, so that ``predict_entries`` of complete
-        samples says how well every entry follows from the others.
+        samples says how well every entry follows from the others. Models of patterns use couplings
+        of pairs beside them where these predict better (:mod:`dualtap.fitted.entries`).
 
         Parameters
         ----------

@@ -15,6 +15,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +25,7 @@ from dualtap._random import RandomState, as_generator
 from dualtap._validation import TakesSpins, checked_weights, counted, fit_context, validated_spins
 from dualtap.edges import FloatArray, HasCouplings, IntArray, low_rank_rows, pattern_intervals
 from dualtap.fitted.checks import check_learned, checked_covariance, learned_arrays
+from dualtap.fitted.entries import CouplingConditionals, pairs_beside, patterns_law
 from dualtap.fitted.later import Later
 from dualtap.fitted.meaning import Profiles, n_profiled, profiles
 from dualtap.fitted.nearest import (
@@ -41,7 +43,7 @@ from dualtap.fitted.nearest import (
 from dualtap.fitted.summary import summary
 from dualtap.fitted.training import spread_rows, usual_scores
 from dualtap.fitted.unexplained import doubt_about_couplings, pair_share
-from dualtap.gaps import FillsGaps, LinearConditionals
+from dualtap.gaps import Conditionals, FillsGaps
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
 from dualtap.spins import Spins, as_spins
@@ -94,6 +96,8 @@ class LearnedPatterns(
     """The two sides of each pattern; None for a model of an old file."""
     _pair_share: Later[float] = Later(np.nan)
     """What pairs would gain beside the patterns, over the gain of the patterns."""
+    _beside: Later[CouplingConditionals | None] = Later(None)
+    """What predicts entries where patterns alone predict them worse."""
 
     @fit_context()
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
@@ -143,6 +147,7 @@ class LearnedPatterns(
         """Set what the patterns mean for the samples, and what they leave of their pairs."""
         self._profiles = partial(profiles, rows, self.patterns_)
         self._pair_share = partial(pair_share, rows, **self._model(), means=self.means_)
+        self._beside = partial(pairs_beside, rows, patterns_law(self), clone(self))
 
     @abstractmethod
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
@@ -363,10 +368,8 @@ class LearnedPatterns(
             C = np.full((len(g), len(g)), np.nan)
         return pattern_intervals(i, j, self.patterns_, m, g, C)
 
-    def _conditionals(self) -> LinearConditionals:
-        scales = (self.strengths_ / self.n_features_in_).astype(np.float32)
-        zeta, b = self.patterns_.astype(np.float32), self.fields_.astype(np.float32)
-        return LinearConditionals(zeta, scales, b)
+    def _conditionals(self) -> Conditionals:
+        return patterns_law(self) if self._beside is None else self._beside
 
     def _usual_scores(self) -> NDArray[np.float64]:
         """Return scores of training samples in ascending order; none of a model of an old file."""

@@ -17,6 +17,7 @@ from dualtap._files import atomic_write, known_suffix, stored_parameters
 from dualtap._npy import read_arrays
 from dualtap._schema import Entry, checked_arrays, parsed, parsed_fields, with_fields
 from dualtap.fitted.checks import COVARIANCE, LEARNED, ROUNDED, SCORES, learned_arrays
+from dualtap.fitted.entries import CouplingConditionals
 from dualtap.fitted.meaning import Profiles
 from dualtap.io.old_models import upgraded
 from dualtap.published import DualTAP, History
@@ -57,6 +58,10 @@ _OF_MEANING = {
     "side_share": Entry("f", ("P", 2), 0, ROUNDED),
     "side_up": Entry("f", ("P", 2, "N"), 0, ROUNDED, nan=True),
     "pair_share": Entry("f", nan=True),
+}
+_OF_PAIRS = {
+    "beside_couplings": Entry("f", ("N", "N")),
+    "beside_fields": Entry("f", ("N",)),
 }
 _OF_PATH = {
     "path_n_patterns": Entry("i", ("steps",), 0),
@@ -182,6 +187,9 @@ def _learned(model: HopfieldPatterns | DualTAP) -> dict[str, Any]:
     if model._profiles is not None:
         arrays |= {"side_share": model._profiles.share, "side_up": model._profiles.up}
         arrays["pair_share"] = model._pair_share
+    if model._beside is not None:  # of symmetric couplings the half above the diagonal
+        arrays["beside_couplings"] = np.triu(model._beside.couplings, 1)
+        arrays["beside_fields"] = model._beside.own_fields
     if hasattr(model, "_total_weight"):
         arrays["total_weight"] = float(model._total_weight)
     if hasattr(model, "spectrum_"):
@@ -232,6 +240,10 @@ def _rebuild(contents: dict[str, NDArray[Any]]) -> HopfieldPatterns | DualTAP:
     if "side_share" in arrays:
         model._profiles = Profiles(arrays["side_share"], arrays["side_up"])
         model._pair_share = float(arrays["pair_share"])
+    if "beside_couplings" in arrays:
+        half = np.triu(arrays["beside_couplings"].astype(np.float32), 1)
+        fields_beside = arrays["beside_fields"].astype(np.float32)
+        model._beside = CouplingConditionals(half + half.T, fields_beside)
     if "total_weight" in arrays:
         model._total_weight = float(arrays["total_weight"])
     if isinstance(model, DualTAP):
@@ -253,6 +265,8 @@ def _checked(contents: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         schema |= {"encoding": Entry("U"), **SCORES, **COVARIANCE}
     if "side_share" in contents:
         schema |= _OF_MEANING
+    if any(name.startswith("beside_") for name in contents):
+        schema |= _OF_PAIRS
     if any(name.startswith("path_") for name in contents):
         schema |= _OF_PATH
     if estimator == "DualTAP":
