@@ -175,7 +175,8 @@ def pairs_beside(
     -------
     CouplingConditionals or None
         None if patterns alone predict as well; also for fewer than 20 rows or more than 1024
-        spins.
+        spins, and for a Hopfield model: where one strength without fields is all that the samples
+        ask for, there is nothing to compare.
 
     Examples
     --------
@@ -192,6 +193,8 @@ def pairs_beside(
     array([0.5, 0.1], dtype=float32)
     """
     if len(rows) < _FEWEST_ROWS or rows.shape[1] > _MOST_SPINS or not rows.any():
+        return None
+    if len(law.scales) and np.ptp(law.scales) == 0 and not law.own_fields.any():
         return None
     with np.errstate(**FALSE_ALARMS):
         parts = _parts(rows, estimator)
