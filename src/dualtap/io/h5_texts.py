@@ -91,7 +91,7 @@ def _most(size: int) -> int:
     return _BYTES + _BYTES_PER_BYTE * size
 
 
-def _read_every(file: Any, dataset: type) -> None:
+def _read_every(file: Any, dataset: Any) -> None:
     def visit(_: str, item: Any) -> None:
         dict(item.attrs)
         if isinstance(item, dataset) and item.dtype.hasobject:
