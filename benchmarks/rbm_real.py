@@ -56,7 +56,7 @@ RBMS: dict[str, Any] = {
     "n_chains": 100,
     "n_steps": 10,
 }
-"""The first four are its defaults. Those of the others, 2000 and 100, take 100 times as long."""
+"""The first four are its defaults. Those of the others, 2000 and 100, take 200 times as long."""
 RUNS = RESULTS / "rbm-real-runs.json"
 BESIDE = {"HopfieldPatterns": ("real-ours.json", "ours"), "mixture": ("real-peers.json", "mixture")}
 """Other models on the same splits, from ``python -m benchmarks real``."""
@@ -65,12 +65,12 @@ TITLE = f"""The RBM on real data, held-out log pseudo-likelihood per entry, defa
 Means over splits, 70 % of the samples to fit. BernoulliRBM: size, rate and epochs chosen on a fifth
 of the training samples, then fitted to all of them. rbms: its default size ({RBMS["n_hidden"]}),
 rate, batch (2000), number of updates and centred gradients, but {RBMS["n_chains"]} chains of
-{RBMS["n_steps"]} steps where its defaults are 2000 of 100, which would take a hundred times as
-long; of the states along the way that which a fifth of the training samples prefers, and an end
-when the run is twice as old as that state, and 2000 updates at least. Both see 1/2 for missing
-entries. ± is the standard error over splits, gain ± that of the paired differences.
-HopfieldPatterns and the mixture are from the table of real data, on the same splits where these
-were made."""
+{RBMS["n_steps"]} steps where its defaults are 2000 of 100, which would take 200 times as long; of
+the states along the way that which a fifth of the training samples prefers, and an end when the run
+is twice as old as that state, and 2000 updates at least. Both see 1/2 for missing entries. ± is the
+standard error over splits; gains are means of the differences on the splits of both, of which peers
+may have fewer. HopfieldPatterns and the mixture are from the table of real data, on the same splits
+where these were made."""
 
 
 class Machine(NamedTuple):
