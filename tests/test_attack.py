@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.attack import arrays, faults, files
 
 
-@pytest.mark.parametrize("seed", range(5))
+# From 789 on: fits given P that returned a pattern twice, or scored below independent spins.
+@pytest.mark.parametrize("seed", [*range(5), 789, 892, 20107, 20229, 20473, 20848, 20909, 20985])
 def test_random_arrays(seed):
     assert arrays.attempt(seed) in arrays.GOOD
 

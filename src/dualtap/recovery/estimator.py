@@ -117,7 +117,7 @@ class HopfieldPatterns(LearnedPatterns):
         self.verbose = verbose
 
     def _is_best(self) -> bool:
-        return self.n_patterns is None  # patterns that were requested need not pay
+        return True
 
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover the patterns and order them by the number of samples nearest to them."""

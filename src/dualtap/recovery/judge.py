@@ -354,7 +354,8 @@ class _Gaps:
         self._rows = rows[self.source]
         self.scored = np.where(half, self._rows, 0).astype(np.int8)
         self._incomplete = (self._rows == 0).any(axis=1)
-        self.whole = np.where(self._rows == 0, mean, self._rows).astype(np.float32)
+        self.whole = self._rows.astype(np.float32)
+        np.copyto(self.whole, mean, where=self._rows == 0, casting="same_kind")
 
     def fill(self, rows: slice, Z: F32, g: F64, b: F64, mean: F64) -> None:
         """Take the gaps of some rows at their means given the half that is not scored."""
@@ -367,8 +368,9 @@ def _counts(spins: Spins, complete: bool) -> tuple[F64, F64]:
     """Return the sum of each spin over the samples, and in how many of these it was observed."""
     rows, weights = spins.values, spins.weights
     if weights is not None:
-        observed = rows != 0
-        return weights @ rows, weights @ observed
+        # Products by BLAS would need all rows as doubles.
+        total, n = (np.einsum("a,ai->i", weights, values) for values in (rows, rows != 0))
+        return total, n
     total = rows.sum(axis=0, dtype=np.float64)
     if complete:
         return total, np.full(spins.n_spins, float(len(rows)))

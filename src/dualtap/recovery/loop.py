@@ -37,6 +37,7 @@ from dualtap.recovery.independent import with_means
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import (
     State,
+    distinct,
     enlarged,
     freed,
     of_one_strength,
@@ -231,10 +232,10 @@ def _linear(search: Search, state: State) -> tuple[State, bool]:
     hidden = max(calibration.HIDDEN * whole.n_signal, 1)
     keep_all = given is not None and k <= whole.n_signal + hidden
     for m in rotated(blocks, one, whole.vectors[:k], search.rng):
-        Z = binary(m)
+        Z = distinct(binary(m)) if keep_all else binary(m)
         model = with_all if keep_all else of_one_strength
         other = enlarged(search.judge, model(search.judge, Z))
-        if np.array_equal(other.fit.Z, Z):
+        if np.array_equal(other.fit.Z, binary(m)):
             other = other._replace(m=m)
         asked = keep_all and len(state.fit.Z) < len(other.fit.Z)
         better = search.better(state, other, "add", "rotation, refined by TAP")
@@ -304,7 +305,7 @@ def _likeliest(search: Search, state: State, explained: bool, n_patterns: int) -
     ):
         first = state if explained else grown(search, state)
         starts = [first, confirmed(search, search.nothing), search.nothing]
-    rivals = [forced(search, start, n_patterns) for start in starts]
+    rivals = [simplest(search.judge, forced(search, start, n_patterns)) for start in starts]
     return max(rivals, key=lambda rival: (len(rival.fit.Z), rival.fit.L))
 
 
@@ -324,7 +325,8 @@ def forced(search: Search, state: State, n_patterns: int) -> State:
         other = with_patterns(judge, Z, start, least=len(Z))
         if len(other.fit.Z) == len(state.fit.Z):
             break
-        state = other if other.fit.L >= start.fit.L else _as_likely(judge, start, other.fit.Z)
+        least = max(state, start, key=lambda fewer: fewer.fit.L)
+        state = other if other.fit.L >= least.fit.L else _as_likely(judge, least, other.fit.Z)
     return state
 
 
@@ -333,7 +335,8 @@ def _as_likely(judge: Judge, state: State, Z: F32) -> State:
     fit = state.fit
     g = np.concatenate([fit.g, np.zeros(len(Z) - len(fit.g))])
     found = np.concatenate([state.found, np.full(len(Z) - len(fit.g), np.nan)])
-    return stated(judge, at(judge, Z, g, fit.b, fit.parameters, fit.spread), found)
+    parameters = fit.parameters._replace(tied=False)
+    return stated(judge, at(judge, Z, g, fit.b, parameters, fit.spread), found)
 
 
 def _at_means(search: Search, state: State, m: F32, Z: F32) -> tuple[State, F32]:
@@ -353,7 +356,8 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> tuple[State, F32]
     means = with_means(search.judge, search.nothing).fit
     most = state.objective + _NO_WORSE * search.judge.n_entries
     least = likelihood_of_all(means, search.judge)
-    if other.objective <= most and likelihood_of_all(own, search.judge) >= least:
+    differ = len(distinct(signs)) == len(signs)
+    if differ and other.objective <= most and likelihood_of_all(own, search.judge) >= least:
         return other, m
     return state, m if (signs == fit.Z).all() else given_others(search.judge, state)
 

@@ -125,10 +125,9 @@ def _with_gaps(judge: Judge, fit: Fit, g: F64, b: F64) -> Fit:
             share /= _SHORTER_FILLED
             continue
         (g, b), best = further, best + gain
-        if share == 1 and _to_gain(fit, judge.statistics(Z, fit.g, fit.b), A) < _SLACK * (
-            len(g) + 1
-        ):
-            return fit
+        left = _to_gain(fit, judge.statistics(Z, g, b), A) if share == 1 else np.inf
+        if left < _SLACK * (len(g) + 1):
+            break  # the fit was judged with gaps as its start filled them
         fit, share = _climbed(judge, Z, g, b, parameters), 1.0
     return at(judge, Z, g, b, parameters, fit.spread)
 
