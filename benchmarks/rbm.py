@@ -103,10 +103,11 @@ def speed(n_threads: int, runs: int) -> list[Row]:
             machine.partial_fit(batches[k % 10])
         return machine
 
+    single = _runs(X, 15, 100, look_every=10, n_steps=1)
     rows += compare(
-        f"{CASE}, {UPDATES} updates (scikit-learn makes PCD-1 only, of 0/1 units)",
+        f"{CASE.replace('PCD-10', 'PCD-1')}, {UPDATES} updates (scikit-learn has 0/1 units)",
         Contender("scikit-learn BernoulliRBM, PCD-1", sklearn_updates, lambda answer: "-"),
-        dualtap,
+        Contender("dualtap, PCD-1", lambda: _advance(single, UPDATES), own_score),
         n_threads,
         runs,
     )

@@ -29,7 +29,7 @@ from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.tempering import run_tempered, tuned_chains
 
 N, P, BETA = 1000, 10, 2.0
-LADDERS, SWEEPS, KEEP_EVERY = 20, 8000, 20
+LADDERS, SWEEPS, KEEP_EVERY = 20, 24_000, 20
 DRAWS = 20_000
 WIDER = 1.15
 """Variances of the proposals of importance sampling, in units of those at the peak."""
@@ -40,7 +40,8 @@ Those of random patterns differ, and are exact up to 0.1 %. Arrivals are states 
 model from independent spins. χ² per state is the mean square of the differences between shares and
 exact shares in units of their errors: that of the mean over {LADDERS} independent ladders, and that
 of as many independent draws as there were arrivals in half of the steps. Shares are those of the
-second half: in the first ladders forget the state they all start in."""
+second half: in the first ladders forget the state they all start in. Of states visited it says how
+many as many independent draws would visit in the mean, because some shares are below 1 in 1000."""
 LOG_Z = """log Z by annealing and by tempering
 
 z is the difference from the reference in units of the errors of both."""
@@ -141,13 +142,14 @@ def _visits(
     later = visited[len(visited) // 2 :]
     each = np.array([(later == k).mean(axis=0) for k in range(len(states))])
     shares, spread = each.mean(axis=1), each.var(axis=1, ddof=1) / LADDERS
+    likely = float((1 - np.exp(-exact * max(arrivals / 2, LADDERS))).sum())
     variance = spread + exact * (1 - exact) / max(arrivals / 2, LADDERS)
     return {
         "chains": "parallel tempering" if tempered else "plain",
         "rungs": n_rungs,
         "steps": SWEEPS,
         "arrivals": arrivals,
-        "states visited": f"{int((shares > 0).sum())} of {len(states)}",
+        "states visited": f"{int((shares > 0).sum())} of {len(states)}; {likely:.1f}",
         "shares": f"{shares.min():.3f}-{shares.max():.3f}",
         "exact shares": f"{exact.min():.3f}-{exact.max():.3f}",
         "half the sum of differences": float(np.abs(shares - exact).sum() / 2),

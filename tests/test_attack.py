@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import dualtap as dt
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.attack import arrays, faults, files
@@ -14,6 +16,22 @@ from benchmarks.attack import arrays, faults, files
 @pytest.mark.parametrize("seed", range(5))
 def test_random_arrays(seed):
     assert arrays.attempt(seed) in arrays.GOOD
+
+
+def test_what_fits_given_a_number_of_patterns_promise_is_checked():
+    X = dt.HopfieldModel.random(12, 2, beta=2.0, random_state=0).sample(20, random_state=1)
+    model = dt.HopfieldPatterns(2, random_state=0).fit(X)
+    arrays._check(model, X)
+    model.patterns_[1] = -model.patterns_[0]
+    with pytest.raises(AssertionError, match=r"two of 2 patterns have the .cosine. 1\.00"):
+        arrays._check(model, X)
+    model.patterns_[1, ::2] *= -1
+    model.strengths_[:] = -1
+    with pytest.raises(AssertionError, match="2 patterns score"):
+        arrays._check(model, X)
+    model.strengths_[:] = 50
+    with pytest.raises(AssertionError, match="fields of patterns"):
+        arrays._check(model, X)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="memory is read by POSIX")

@@ -339,6 +339,19 @@ def test_cells_that_cannot_be_read(tmp_path):
         read_samples(path)
 
 
+@pytest.mark.parametrize("size", [2**64 - 16, 2**40])
+def test_damaged_heaps_of_cells(tmp_path, monkeypatch, size):
+    """With the first of these sizes anndata never returned, and no signal ended it."""
+    monkeypatch.setattr("dualtap.io.h5_texts._SECONDS", 2)
+    path = h5ad(tmp_path / "cells.h5ad", np.eye(5))
+    data = bytearray(path.read_bytes())
+    at = data.index(b"GCOL") + 24
+    data[at : at + 8] = size.to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"cells\.h5ad is not a readable \.h5ad file"):
+        read_samples(path)
+
+
 @pytest.mark.parametrize(
     ("package", "name", "extra"),
     [("bed_reader", "bed-reader", "genotypes"), ("anndata", "anndata", "cells")],

@@ -22,7 +22,7 @@ from dualtap.rbm.priors import PRIORS
 from dualtap.rbm.run import Best
 from dualtap.rbm.samples import batches, have_means, mean_fields, training_set
 from dualtap.rbm.start import modes_of_data, start_run
-from dualtap.rbm.training import Candidate, better_of, has_fallen
+from dualtap.rbm.training import Candidate, Plan, better_of, has_fallen, judged
 
 QUICK = {"n_chains": 30, "batch_size": 30, "look_every": 5, "random_state": 0}
 
@@ -210,6 +210,19 @@ def test_units_are_added_and_the_rate_is_cut():
     assert model.history_.singular_values.shape[1] >= 12
     first = dt.HopfieldRBM(hidden=model.hidden_, max_updates=1, **QUICK)
     assert run.learning_rate == pytest.approx(silent(first, clustered()).learning_rate_ / 16)
+
+
+def test_units_are_added_after_a_cut_that_a_divergence_asked_for():
+    """Soybean and mushroom ended with 64 units where the score of training samples had fallen."""
+    data = training_set(clustered().astype(np.int8), 0.2, 0)
+    run = start_run(data, 3, 5, 20, (0.01, 0.01), seed=0).after_look(
+        PRIORS["gaussian"], data.watched(0), None, data
+    )
+    exhausted = replace(run, update=5000, stage=0, cuts=1)
+    plan = Plan(look_every=50, batch_size=20, cuts_rate=True, most_hidden=12)
+    grown = judged(exhausted, data, plan)
+    assert len(grown.state.weights) == 12
+    assert (grown.cuts, grown.stage, grown.stop_reason) == (1, 5000, "")
 
 
 @pytest.mark.usefixtures("short_stages")

@@ -1,4 +1,4 @@
-"""Entries set together, by means over draws from their posterior."""
+"""Entries set together, by means over draws from their posterior; the path over fewer patterns."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from dualtap import HopfieldModel, as_spins
 from dualtap.metrics import match
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import of_one_strength, with_patterns
+from dualtap.recovery.path import _numbers
 from dualtap.recovery.refinement import drawn
 from dualtap.recovery.refit import HOPFIELD
 from dualtap.recovery.steps import Search
@@ -42,3 +43,12 @@ def test_only_models_of_one_strength_are_drawn(teacher, search):
     start = with_patterns(search.judge, with_wrong_bits(teacher.patterns, 0.2), search.nothing)
     assert start.fit.parameters != HOPFIELD
     assert drawn(search, start) is start
+
+
+def test_the_path_goes_down_to_none_in_a_dozen_steps_at_most():
+    assert _numbers(0) == []
+    assert _numbers(4) == [3, 2, 1, 0]
+    many = _numbers(90)
+    assert len(many) == 12
+    assert many[-1] == 0
+    assert 90 - 90 // 12 - 1 <= many[0] < 90

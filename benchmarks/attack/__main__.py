@@ -25,6 +25,8 @@ Row = dict[str, str | int]
 Table = dict[str, Row]
 _ARRAYS, _FILES = 10_000, 1_000
 _SECONDS_PER_ARRAY, _MEGABYTES = 30, 500  # a fit takes a few tenths of a second
+_SHARE = 0.5  # of the time that is left, for arrays, and then for files
+_LONGEST_FAULT = 120  # seconds: what takes longer is a finding
 _CRAFTED = ("test_hostile.py", "test_hostile_models.py", "test_malformed.py", "test_zarr.py")
 
 
@@ -114,7 +116,7 @@ def _arrays(
 ) -> list[Row]:
     tally = _Tally("random and degenerate arrays", _ARRAYS, options, old)
     left = deadline - time.monotonic()
-    until = time.monotonic() + (left if options.only else 0.6 * left)
+    until = time.monotonic() + (left if options.only else _SHARE * left)
     with parallel_config("loky", n_jobs=-1, inner_max_num_threads=1):
         tasks = (delayed(_attempt)(seed) for seed in tally.seeds if time.monotonic() < until)
         for seed, outcome in Parallel(return_as="generator_unordered")(tasks):
@@ -148,7 +150,7 @@ def _files(
     }
     seeds = {suffix: tally.seeds for suffix, tally in tallies.items()}
     left = deadline - time.monotonic()
-    until = time.monotonic() + (left if options.only else 0.7 * left)
+    until = time.monotonic() + (left if options.only else _SHARE * left)
     with tempfile.TemporaryDirectory() as folder:
         for case in files.attempts(Path(folder), seeds, until):
             if not tallies[case.suffix].add(case.outcome, case.outcome in ("read", "refused")):
@@ -160,11 +162,16 @@ def _crafted(
     options: argparse.Namespace, old: Table, deadline: float, failures: list[str]
 ) -> list[Row]:
     tests = [f"tests/{name}" for name in (_CRAFTED[:2] if options.small else _CRAFTED)]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--no-header", *tests],
-        capture_output=True,
-        text=True,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--no-header", *tests],
+            capture_output=True,
+            text=True,
+            timeout=max(deadline - _LONGEST_FAULT - time.monotonic(), 1),
+        )
+    except subprocess.TimeoutExpired:
+        print("crafted files: not done in the time that was left", flush=True)
+        return []
     last = done.stdout.strip().splitlines()[-1]
     if done.returncode:
         _say(failures, f"crafted: {last}")
@@ -181,7 +188,7 @@ def _faults(
     for what, (fault, planned) in faults.FAULTS.items():
         tally = _Tally(what, 1 if options.small else planned, options, old)
         for seed in tally.seeds:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline - _LONGEST_FAULT:
                 break
             with tempfile.TemporaryDirectory() as folder:
                 try:

@@ -47,11 +47,14 @@ class Training:
                 )
                 self.optimizer.step()
 
+    def parameters(self):
+        """Return weights, visible and hidden biases."""
+        p = self.params
+        return tuple(one.detach().numpy() for one in (p.weight_matrix, p.vbias, p.hbias))
+
     def score(self):
         """Return the pseudo-likelihood of the first samples."""
-        p = self.params
-        arrays = (p.weight_matrix, p.vbias, p.hbias, self.data[:100])
-        return pseudo_likelihood(*(array.detach().numpy() for array in arrays))
+        return pseudo_likelihood(*self.parameters(), self.data[:100].numpy())
 
 
 def main():

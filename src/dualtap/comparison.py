@@ -213,7 +213,7 @@ def compare(
     model = clone(model_a).set_params(random_state=int(rng.integers(2**31)), verbose=False)
     model.fit(both)
     if not model.n_patterns_:
-        raise ValueError(f"compare needs at least one pattern, none was found: {model.reason_}")
+        raise ValueError(f"compare needs patterns, but no pattern was found: {model.reason_}")
     common = _Common(model.patterns_, model.strengths_, model.fields_)
     deals = _deals(groups, both, n_permutations, rng)
     found = _differences(common, deals, n_permutations + 1, n_jobs, verbose)

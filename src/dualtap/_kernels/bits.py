@@ -43,7 +43,7 @@ _FAST = {"reassoc", "nsz", "contract", "arcp", "nnan"}
 
 
 # The python error model looks for division by zero, and then nothing is done eight at a time.
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _block_ratio(e: Array, without: Array, minus: Array, plus: Array) -> Any:
     """Return Π_a (1 + e·without·minus) / (1 + e·without·plus) of a block."""
     product = 1.0
@@ -70,7 +70,7 @@ def _logarithm(x: Any) -> Any:
     return _f32(exponent) * _LOG_2 + log_of_one_and(rest - _f32(1))
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _block_logarithm(e: Array, without: Array, minus: Array, plus: Array, weights: Array) -> Any:
     """Return Σ_a w_a log (1 + e·without·minus) / (1 + e·without·plus) of a block."""
     total = _f32(0)
@@ -80,7 +80,7 @@ def _block_logarithm(e: Array, without: Array, minus: Array, plus: Array, weight
     return np.float64(total)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _weighted_mean(
     e: Array, without: Array, minus: Array, plus: Array, weights: Array, against: Any
 ) -> Any:
@@ -94,7 +94,7 @@ def _weighted_mean(
     return np.tanh(0.5 * log_odds)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _mean(
     e: Array,
     without: Array,
@@ -173,7 +173,7 @@ def sweep_bits(
                     e[a] = e[a] * without[a] * without[a]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _odds(bits: Array, s: Array, start: Any, minus: Array, plus: Array, e: Array) -> None:
     """Set e to e^{-2θ} at a site, by products; 0 where there is no spin."""
     for a in range(e.shape[0]):

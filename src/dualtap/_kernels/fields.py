@@ -65,7 +65,8 @@ def log_of_one_and(e: Any) -> Any:
 
 # The python error model looks for division by zero, and then nothing is vectorised. Nor is it if a
 # loop that writes does not start from 0: of other indices Numba does not know that they are safe.
-@njit(fastmath=_FAST, error_model="numpy")
+# Functions that are linked rather than inlined round differently when they come from the cache.
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _log_likelihood(s: Array, f: Array, own: Array, b: Array, v: Array) -> Any:
     total = _f32(0)
     for i in range(s.shape[0]):
@@ -76,7 +77,7 @@ def _log_likelihood(s: Array, f: Array, own: Array, b: Array, v: Array) -> Any:
     return -np.float64(total)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _add(s: Array, f: Array, own: Array, b: Array, v: Array, r: Array, w: Array, rs: Array) -> Any:
     total = _f32(0)
     for i in range(s.shape[0]):
@@ -94,7 +95,7 @@ def _add(s: Array, f: Array, own: Array, b: Array, v: Array, r: Array, w: Array,
     return -np.float64(total)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _split(s: Array, f: Array, own: Array, b: Array, W: Array) -> None:
     for i in range(s.shape[0]):
         spin = _f32(s[i])
@@ -105,7 +106,7 @@ def _split(s: Array, f: Array, own: Array, b: Array, W: Array) -> None:
         W[i] = q * q * e * spin * spin
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _vary(s: Array, f: Array, own: Array, b: Array, signed: Array) -> None:
     for i in range(s.shape[0]):
         spin = _f32(s[i])
@@ -116,7 +117,7 @@ def _vary(s: Array, f: Array, own: Array, b: Array, signed: Array) -> None:
         f[i] = q * q * e * spin * spin
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _relax(s: Array, f: Array, own: Array, b: Array, step: Any, t: Array) -> None:
     for i in range(s.shape[0]):
         h = f[i] - own[i] * t[i] + b[i]
@@ -126,14 +127,14 @@ def _relax(s: Array, f: Array, own: Array, b: Array, step: Any, t: Array) -> Non
         t[i] = t[i] + step * (mean - t[i]) if s[i] == 0 else t[i]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _align(s: Array, f: Array, own: Array) -> None:
     for i in range(s.shape[0]):
         spin = _f32(s[i])
         f[i] = spin * (f[i] - own[i] * spin)
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@njit(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _along(x: Array, beta: float) -> Any:
     r, c = _f32(0), _f32(0)
     for k in range(x.shape[0]):

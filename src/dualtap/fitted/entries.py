@@ -8,10 +8,10 @@ others say the same. Couplings and fields W of all pairs minimise
           + \frac\lambda4 \|W\|^2 + \frac\lambda4 \|W - C\|^2
 
 with C those of the patterns: the couplings are small, and near those of the patterns. λ is that of
-the best prediction of samples held out, by patterns of the others. Both laws, that of the patterns
-alone and this one, then predict samples held out of which a tenth of the entries is hidden, as
-:mod:`dualtap.gaps` predicts any: unless this one is better by more than a standard error, patterns
-alone it is, as where they are the right model.
+the best prediction of samples held out, by patterns of the others. If patterns alone predict these
+as well, as where they are the right model, it is them alone. Otherwise both laws predict samples
+held out of which a tenth of the entries is hidden, as :mod:`dualtap.gaps` predicts any, and
+this one has to be better by more than a standard error.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ _FOLDS, _ENOUGH = 5, 5000
 """A fifth is held out, and another one, until so many entries were."""
 _JUDGED, _HIDDEN = 2**15, 0.1
 """Entries of a part held out by which the laws are compared, and the share that is hidden."""
+_VISITED, _FEWEST_JUDGED = 2**21, 10
+"""Visits of a gap times spins that it acts on, which takes the time, unless rows become too few."""
 _SUREST = 1e-6
 """Smallest probability of an entry in a comparison."""
 
@@ -137,8 +139,15 @@ class _Part(NamedTuple):
     """Samples held out, and what the others say of them."""
 
     held_out: Rows
+    score: float
+    """Of patterns alone, gaps filled by their means."""
     law: LinearConditionals
     loss: LossNearPatterns
+
+    @property
+    def n_entries(self) -> int:
+        """How many were observed of the samples held out."""
+        return int(np.count_nonzero(self.held_out))
 
 
 def patterns_law(model: Any) -> LinearConditionals:
@@ -175,7 +184,8 @@ def pairs_beside(
     -------
     CouplingConditionals or None
         None if patterns alone predict as well; also for fewer than 20 rows or more than 1024
-        spins.
+        spins, and for a Hopfield model: where one strength without fields is all that the samples
+        ask for, there is nothing to compare.
 
     Examples
     --------
@@ -193,9 +203,13 @@ def pairs_beside(
     """
     if len(rows) < _FEWEST_ROWS or rows.shape[1] > _MOST_SPINS or not rows.any():
         return None
+    if len(law.scales) and np.ptp(law.scales) == 0 and not law.own_fields.any():
+        return None
     with np.errstate(**FALSE_ALARMS):
         parts = _parts(rows, estimator)
-        regularization, found = _best(parts)
+        regularization, score, found = _best(parts)
+        if score <= sum(part.n_entries * part.score for part in parts):
+            return None
         if not _is_better(parts, found):
             return None
         near = _weights(law)
@@ -207,47 +221,48 @@ def _parts(rows: Rows, estimator: Any) -> list[_Part]:
     """Return parts held out, with the patterns of the other samples."""
     folds = np.array_split(np.random.default_rng(0).permutation(len(rows)), _FOLDS)
     again = clone(estimator).set_params(random_state=0, verbose=False)
-    n_entries, parts = 0, []
+    parts: list[_Part] = []
     for fold in folds:
+        if not rows[fold].any():
+            continue
         others = np.delete(rows, fold, axis=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say was said of all samples
-            law = patterns_law(again.fit(as_spins(others, zero_is_missing=True)))
+            again.fit(as_spins(others, zero_is_missing=True))
+        law = patterns_law(again)
+        score = again.score(as_spins(rows[fold], zero_is_missing=True))
         loss = LossNearPatterns(others.astype(np.float32), _weights(law))
-        parts.append(_Part(rows[fold], law, loss))
-        n_entries += int(np.count_nonzero(rows[fold]))
-        if n_entries >= _ENOUGH:
+        parts.append(_Part(rows[fold], score, law, loss))
+        if sum(part.n_entries for part in parts) >= _ENOUGH:
             break
     return parts
 
 
-def _best(parts: list[_Part]) -> tuple[float, list[CouplingConditionals]]:
-    """Return the λ that predicts best what was held out, and the couplings of each part by it."""
+def _best(parts: list[_Part]) -> tuple[float, float, list[CouplingConditionals]]:
+    """Return the λ that predicts best what was held out, its score, and couplings by it."""
     best, score = float(_GRID[0]), -np.inf
     weights = [_weights(part.law) for part in parts]
     laws: list[CouplingConditionals] = []
-    sizes = np.array([np.count_nonzero(part.held_out) for part in parts], dtype=np.float64)
     for regularization in _GRID:
+        total = 0.0
         for k, part in enumerate(parts):
             part.loss.regularization = float(regularization)
-            weights[k] = minimise(part.loss, weights[k], _TOLERANCE).weights
-        scores = [
-            ising_pseudo_likelihood(part.held_out, W[:-1], W[-1]) if size else 0.0
-            for part, W, size in zip(parts, weights, sizes, strict=True)
-        ]
-        mean = float(sizes @ scores)
-        if mean <= score:
+            W = weights[k] = minimise(part.loss, weights[k], _TOLERANCE).weights
+            total += part.n_entries * ising_pseudo_likelihood(part.held_out, W[:-1], W[-1])
+        if total <= score:
             break
-        best, score, laws = float(regularization), mean, [_law(W) for W in weights]
-    return best, laws
+        best, score, laws = float(regularization), total, [_law(W) for W in weights]
+    return best, score, laws
 
 
 def _is_better(parts: list[_Part], found: list[CouplingConditionals]) -> bool:
     """Whether the couplings predict samples with hidden entries better than patterns alone."""
     gains = []
     for k, (part, law) in enumerate(zip(parts, found, strict=True)):
-        n_rows = max(_JUDGED // part.held_out.shape[1], 1)
-        rows = part.held_out[:n_rows].astype(np.float32)
+        n_spins = part.held_out.shape[1]
+        n_gaps = n_spins - (1 - _HIDDEN) * part.n_entries / len(part.held_out)
+        n_rows = min(_JUDGED / n_spins, _VISITED / (n_spins * n_gaps))
+        rows = part.held_out[: max(int(n_rows), _FEWEST_JUDGED)].astype(np.float32)
         hidden = np.random.default_rng([k]).random(rows.shape) < _HIDDEN
         gains.append(_losses(rows, hidden, part.law) - _losses(rows, hidden, law))
     gain = np.concatenate(gains)

@@ -2,7 +2,8 @@
 
 They lie on heaps, and the HDF5 library trusts what a heap says of itself: a few damaged bytes make
 it loop for ever or take all memory. No check from outside can tell, so a child process reads them,
-with limits of time and memory. This module is also what the child runs; it imports nothing of
+with limits of time and memory: what is asked for, or everything, before a library that cannot be
+limited does. This module is also what the child runs; it imports nothing of
 dualtap, which takes longer than the texts.
 """
 
@@ -13,7 +14,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+_EVERY = ""
 _SECONDS, _SECONDS_PER_MB = 4, 1
 """Of the processor: to start takes a few tenths of one, 100,000 texts a tenth."""
 _BYTES, _BYTES_PER_BYTE = 2**31, 8
@@ -40,10 +43,32 @@ def read_texts(path: Path, name: str) -> list[str]:
     >>> read_texts(path, "names")
     ['tax', 'school']
     """
+    texts: list[str] = json.loads(_told(path, name))
+    return texts
+
+
+def check_texts(path: Path) -> None:
+    """Raise ValueError if attributes or texts of variable length cannot be read in this way.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, h5py
+    >>> from dualtap.io.h5_texts import check_texts
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "cells.h5ad")
+    >>> with h5py.File(path, "w") as file:
+    ...     file.attrs["encoding-type"] = "anndata"
+    >>> check_texts(path)
+    """
+    _told(path, _EVERY)
+
+
+def _told(path: Path, name: str) -> bytes:
+    """Return what the child says of a dataset, or of all."""
     size = path.stat().st_size
     seconds = _SECONDS + _SECONDS_PER_MB * size // 2**20
     command = [sys.executable, "-P", __file__, str(path), name, str(seconds), str(_most(size))]
     one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    what = "its texts" if name == _EVERY else repr(name)
     try:
         done = subprocess.run(
             command,
@@ -54,17 +79,26 @@ def read_texts(path: Path, name: str) -> list[str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ValueError(f"reading {name!r} does not end: it is damaged") from None
+        raise ValueError(f"reading {what} does not end: it is damaged") from None
     if done.returncode == 2:
         raise ValueError(done.stderr.decode(errors="replace").strip())
     if done.returncode:  # a signal, for too much time or a crash
-        raise ValueError(f"the texts {name!r} are damaged")
-    texts: list[str] = json.loads(done.stdout)
-    return texts
+        raise ValueError(f"{what} cannot be read: it is damaged")
+    return done.stdout
 
 
 def _most(size: int) -> int:
     return _BYTES + _BYTES_PER_BYTE * size
+
+
+def _read_every(file: Any, dataset: Any) -> None:
+    def visit(_: str, item: Any) -> None:
+        dict(item.attrs)
+        if isinstance(item, dataset) and item.dtype.hasobject:
+            item[()]
+
+    visit("", file)
+    file.visititems(visit)
 
 
 def _main(path: str, name: str, seconds: str, n_bytes: str) -> None:
@@ -80,8 +114,10 @@ def _main(path: str, name: str, seconds: str, n_bytes: str) -> None:
 
     try:
         with h5py.File(path, "r") as file:
-            texts = file[name].asstr()[()].tolist()
-        json.dump(texts, sys.stdout)
+            if name == _EVERY:
+                _read_every(file, h5py.Dataset)
+            else:
+                json.dump(file[name].asstr()[()].tolist(), sys.stdout)
     except MemoryError:
         sys.exit("out of memory: it is damaged")
     except Exception as error:  # whatever the library makes of a damaged file

@@ -17,7 +17,7 @@ from dualtap._files import open_regular, reading
 from dualtap.io.arrays import numbers, with_beside
 from dualtap.io.collecting import Beside, Request, SampleFile, check_matrix, needed
 from dualtap.io.groups import collected_in_bands, matrix_among, read_beside_in_groups
-from dualtap.io.h5_texts import read_texts
+from dualtap.io.h5_texts import check_texts, read_texts
 from dualtap.spins import Spins
 
 _LARGEST_CHUNK = 2**26
@@ -103,7 +103,9 @@ def _check_stored(request: Request, name: str, dataset: Any) -> None:
 
 
 def check_datasets(request: Request) -> None:
-    """Raise if anything in an HDF5 file is elsewhere or mostly not there, before others read it.
+    """Raise if anything in an HDF5 file is elsewhere, mostly not there, or has no end.
+
+    What other libraries read is checked before they do.
 
     Examples
     --------
@@ -135,6 +137,8 @@ def check_datasets(request: Request) -> None:
         for name, dataset in held.items():
             if dataset.shape:
                 _check_stored(request, name, dataset)
+    with _reading(request):
+        check_texts(request.path)
 
 
 def _beside(h5py: Any, request: Request, name: str, dataset: Any) -> NDArray[Any]:

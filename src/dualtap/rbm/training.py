@@ -106,7 +106,7 @@ def judged(run: Run, data: TrainingSet, plan: Plan) -> Run:
     score = mean_score(run.best.scores, data.held_out_weights)
     may_grow = len(run.best.state.weights) < plan.most_hidden
     gained = run.grown_from is None or score - run.grown_from > _LEAST_GAIN
-    if may_grow and gained and run.cuts == 0:
+    if may_grow and gained:
         return _grown(run, run.best, plan, score)
     if plan.cuts_rate and run.cuts < _MOST_CUTS:
         return _cut(run, run.best)
