@@ -89,7 +89,7 @@ package: $(VENV)/.run ## Build sdist and wheel into dist/, check both, and try t
 	cd build && wheel/bin/dualtap fit groups.csv --labels label --force --quiet -o model.npz
 	cd build && wheel/bin/dualtap show model.npz --data groups.csv --labels label --force --report report.html
 
-paper: $(VENV)/.run ## Run the paper's trials at its own counts (hours, resumable) into docs/results
+paper: $(VENV)/.run ## Run the paper's trials at its own counts (2.5 hours on two cores, resumable) into docs/results
 	$(BIN)/dualtap reproduce all --full --out results --export docs/results \
 		$(if $(wildcard docs/results/archive.json),--from docs/results)
 

@@ -36,7 +36,7 @@ Trial = TypeVar("Trial", Row, Task)
 DOCUMENTED = Path("docs/results")
 N_TRIALS = 40
 N_QUICK = 12
-MINUTES = 2.0
+MINUTES = 0.5
 """Time of one experiment's trials, by what they took when they were made. Where it is too short for
 two, none is run, and the time of all is what they took."""
 RELATIVE = 1e-4
