@@ -299,20 +299,6 @@ def test_patterns_leave_noise_if_none_is_missing(beta, n_samples, missing):
     assert not explain(half)
 
 
-def test_patterns_leave_noise_beside_samples_far_from_all_of_them():
-    """Whose residuals are three times as large as those of the others: they are no directions."""
-    teacher, rng = HopfieldModel.random(1000, 4, 2.0, random_state=0), np.random.default_rng(0)
-    X = teacher.sample(250, random_state=1)
-    X[::5] = rng.choice([-1, 1], size=(50, 1000))
-    judge, blocks = Judge(as_spins(X)), Blocks(as_spins(X))
-    whole, zeta = spectrum(blocks, rng), teacher.patterns.astype(np.float32)
-    assert leaves_noise(blocks, of_one_strength(judge, zeta).fit, whole)
-    for mu in range(4):
-        assert not leaves_noise(
-            blocks, of_one_strength(judge, np.delete(zeta, mu, axis=0)).fit, whole
-        )
-
-
 def test_weak_patterns_show_beside_a_strong_one():
     """Spins that the weak patterns drag vary in variance, which must not pass for directions."""
     strengths = np.array([1.3, 0.8, 0.8, 0.8])

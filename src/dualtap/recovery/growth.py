@@ -67,6 +67,8 @@ def with_binary_set(search: Search, state: State) -> State:
         if tied and (Z != 0).all():
             one = drawn(search, hopfield(search, Z))
             best = search.better(best, one, "add", "rotation of residuals, tied")
+        if best is not free and search.explained_by(best):
+            break
     return state if best is free else best
 
 

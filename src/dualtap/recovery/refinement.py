@@ -15,7 +15,7 @@ from dualtap.recovery.moves import (
     with_patterns,
     without_idle,
 )
-from dualtap.recovery.refit import HOPFIELD, first_step, refit
+from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
 from dualtap.subspace.bits import sweep
@@ -25,7 +25,6 @@ from dualtap.subspace.rotate import binary
 _REFINEMENTS, _SWEEPS = 12, 4
 _FEWER = 4  # times as few changes are tried if all together do not pay
 _LOST = 3.0  # times as unlikely: strengths fitted anew have never made up for it
-_OPTIMISTIC = 1.5  # times what a step would gain, more than which fitting anew has never gained
 
 
 def hopfield(search: Search, Z: F32) -> State:
@@ -83,13 +82,8 @@ def with_turned_bits(search: Search, state: State, most: int = 2, least: int = 0
 
 
 def _is_lost(judge: Judge, Z: F32, state: State) -> bool:
-    """Say whether no strengths and fields make other patterns as short a description."""
-    other, gain = first_step(judge, state.fit, Z)
-    if other.L < _LOST * state.fit.L:
-        return True
-    as_it_was = (Z == state.fit.Z).all(axis=1)
-    length = stated(judge, other, np.where(as_it_was, state.found, np.nan)).objective
-    return length - _OPTIMISTIC * gain > state.objective
+    """Say whether patterns are so unlikely with the numbers of others that no refit helps."""
+    return judge.log_likelihood(Z, state.fit.g, state.fit.b) < _LOST * state.fit.L
 
 
 def _keeps(other: State, state: State, least: int) -> bool:

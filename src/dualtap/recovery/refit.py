@@ -144,19 +144,6 @@ def _to_gain(fit: Fit, now: Statistics, A: F64) -> float:
     return 0.5 * float(gain)
 
 
-def first_step(judge: Judge, fit: Fit, Z: F32) -> tuple[Fit, float]:
-    """Return a fit with other patterns in the places of its own, and what a step would gain.
-
-    Strengths, fields and curvature are still those of the fit: one pass tells whether it is worth
-    while to fit them anew.
-    """
-    A = _shift(judge, Z, fit.parameters)
-    judge.fill(Z, fit.g, fit.b)
-    now = judge.statistics(Z, fit.g, fit.b)
-    other = fit._replace(Z=Z, L=now.L, statistics=now, mean_field=fit.b + fit.g @ A)
-    return other, _to_gain(other, now, A)
-
-
 def _climbed(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters) -> Fit:
     """Return the fit at the maximum of the likelihood, with gaps as they are filled."""
     precision, A = strength_precision(Z), _shift(judge, Z, parameters)

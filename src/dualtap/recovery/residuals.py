@@ -60,9 +60,10 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
 
 def unexplained(blocks: Blocks, fit: Fit) -> tuple[Blocks, F32]:
     """Return what patterns leave of the samples, and its mean square at each spin."""
-    response = _response(fit)
+    response, M = _response(fit), blocks.total_weight
     residual = blocks.changed(lambda S: S - response(S))
-    return residual, _mean_square(residual)
+    total = residual.sum(lambda R, w: weighted(np.square(R), w).sum(axis=0), residual.weights)
+    return residual, np.maximum(total / M, min(calibration.FEWEST_EVENTS / M, 1)).astype(np.float32)
 
 
 def _response(fit: Fit) -> Callable[[F32], F32]:
@@ -81,32 +82,13 @@ def _response(fit: Fit) -> Callable[[F32], F32]:
 def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
     """Say whether a model leaves nothing but noise in the leading directions of the samples.
 
-    Residuals are scaled to one size for all samples, of which some may be near a pattern and others
-    far from all, and then for all spins. A pattern that the model lacks lies in that space, as the
-    others do.
+    Each spin is scaled by the variance that its residuals show. A pattern that the model lacks
+    lies in that space, as the others do.
     """
-    response = _response(fit)
-    least = np.float32(min(calibration.FEWEST_EVENTS / blocks.n_spins, 1))
-
-    def scaled(S: F32) -> F32:
-        R: F32 = S - response(S)
-        square = np.einsum("ai,ai->a", R, R) / np.float32(R.shape[1])
-        R /= np.sqrt(np.maximum(square, least))[:, None]
-        return R
-
-    residual = blocks.changed(scaled)
-    V = (whole.vectors / np.sqrt(_mean_square(residual))).astype(np.float32)
+    residual, D = unexplained(blocks, fit)
+    V = (whole.vectors / np.sqrt(D)).astype(np.float32)
     y = residual.dot(V)
     largest = float(np.linalg.eigvalsh(weighted(y, blocks.weights).T @ y)[-1])
     k = len(fit.Z)
     centre, width = noise_edge(max(blocks.total_weight - k, 1), max(blocks.n_spins - k, 1))
     return largest < centre + LEVEL * width
-
-
-def _mean_square(residual: Blocks) -> F32:
-    """Return the mean square of the entries of each spin, at least that of a few events."""
-    M = residual.total_weight
-    total = residual.sum(lambda R, w: weighted(np.square(R), w).sum(axis=0), residual.weights)
-    least = min(calibration.FEWEST_EVENTS / M, 1)
-    result: F32 = np.maximum(total / M, least).astype(np.float32)
-    return result
