@@ -41,6 +41,9 @@ ADDED_PER = 8
 """or one per so many patterns that the model has, if these are more."""
 LINEAR = 0.2
 """Share of the variance up to which spins respond linearly (``benchmarks recovery``)."""
+APART = 8.0
+"""Times as large residuals as others have that show samples to be in no state of a model
+(``benchmarks recovery``: random samples)."""
 FEWEST_EVENTS = 8
 """Events of a rare spin below which its variance is not trusted (``benchmarks nulls``)."""
 HIDDEN = 0.25

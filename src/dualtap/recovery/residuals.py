@@ -12,7 +12,13 @@ from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import Features
 from dualtap.recovery.refit import Fit
 from dualtap.spins.blocks import F32, Blocks, weighted
-from dualtap.subspace.noise import LEVEL, balanced, noise_edge
+from dualtap.subspace.noise import (
+    LEVEL,
+    balanced,
+    edge_of_unequal,
+    mean_sizes,
+    noise_edge,
+)
 from dualtap.subspace.spectrum import Spectrum, spectrum
 
 
@@ -82,13 +88,21 @@ def _response(fit: Fit) -> Callable[[F32], F32]:
 def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
     """Say whether a model leaves nothing but noise in the leading directions of the samples.
 
-    Each spin is scaled by the variance that its residuals show. A pattern that the model lacks
-    lies in that space, as the others do.
+    A pattern that the model lacks lies in that space, as the others do. Each spin is scaled by the
+    variance that its residuals show. Noise of samples that differ in size reaches further, which
+    counts only where some belong to no state of the model: in weak states all patterns show in
+    every sample, and one that is missing makes samples differ, too.
     """
     residual, D = unexplained(blocks, fit)
     V = (whole.vectors / np.sqrt(D)).astype(np.float32)
     y = residual.dot(V)
     largest = float(np.linalg.eigvalsh(weighted(y, blocks.weights).T @ y)[-1])
     k = len(fit.Z)
-    centre, width = noise_edge(max(blocks.total_weight - k, 1), max(blocks.n_spins - k, 1))
-    return largest < centre + LEVEL * width
+    M, N = max(blocks.total_weight - k, 1), max(blocks.n_spins - k, 1)
+    centre, width = noise_edge(M, N)
+    if largest < centre + LEVEL * width:
+        return True
+    sizes = residual.map(lambda R: (np.square(R) / D).sum(axis=1)) / N
+    small, large = mean_sizes(sizes, blocks.weights)
+    edge = edge_of_unequal(sizes, blocks.weights, N)
+    return large > calibration.APART * small and largest < edge * (1 + LEVEL * width / centre)

@@ -8,9 +8,11 @@ law of Tracy and Widom. What lies above is signal.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from dualtap.spins.blocks import F32, Blocks, weighted
 
@@ -22,6 +24,7 @@ NEXT_LEVEL = 2.0
 
 _GAP = 3.0  # ratio of successive squared singular values that settles the rank at once;
 _NEAR_EDGE = 0.2  # the more, the higher above the noise edge the next one lies
+_DISTANCES = (-14.0, 14.0)  # logs of where the edge of unequal rows is looked for
 _SINKHORN_ROUNDS, _BALANCED = 10, 1e-4
 _WITHOUT_NOISE = 1e12  # times the variance of the noise: nothing is seen of it beside that
 
@@ -40,6 +43,71 @@ def noise_edge(n_samples: float, n_spins: float) -> tuple[float, float]:
     """
     centre, width = _edges(np.array(n_samples), np.array(n_spins))
     return float(centre), float(width)
+
+
+def edge_of_unequal(
+    sizes: NDArray[np.floating[Any]], weights: NDArray[np.floating[Any]] | None, n_spins: float
+) -> float:
+    r"""Return the largest squared singular value of noise whose rows differ in size.
+
+    .. math:: \min_{x > \max_a r_a} x \Big(N + \sum_a \frac{w_a r_a}{x - r_a}\Big)
+
+    for rows of variances r (Silverstein and Choi 1995); :func:`noise_edge` where all are 1.
+
+    Parameters
+    ----------
+    sizes : array of shape (n_rows,)
+        Variance of the entries of each row.
+    weights : array of shape (n_rows,), optional
+        Rows that each stands for.
+    n_spins : int or float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.subspace.noise import edge_of_unequal
+    >>> round(edge_of_unequal(np.ones(100), None, 400), 3)
+    900.0
+    """
+    r = np.asarray(sizes, dtype=np.float64)
+    wr = r if weights is None else weights * r
+    largest = float(r.max())
+
+    def edge(log_distance: float) -> float:
+        x = largest * (1 + np.exp(log_distance))
+        return float(x * (n_spins + (wr / (x - r)).sum()))
+
+    return float(minimize_scalar(edge, bounds=_DISTANCES, method="bounded").fun)
+
+
+def mean_sizes(
+    sizes: NDArray[np.floating[Any]], weights: NDArray[np.floating[Any]] | None
+) -> tuple[float, float]:
+    """Return the means of the two groups that sizes fall into, cut where these differ most.
+
+    The cut has the largest variance between the groups (Otsu 1979).
+
+    Parameters
+    ----------
+    sizes, weights : as in :func:`edge_of_unequal`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.subspace.noise import mean_sizes
+    >>> mean_sizes(np.array([1.0, 9.0, 3.0]), None)
+    (2.0, 9.0)
+    """
+    order = np.argsort(sizes)
+    r = np.asarray(sizes, dtype=np.float64)[order]
+    w = np.ones(len(r)) if weights is None else np.asarray(weights, dtype=np.float64)[order]
+    n, total = w.cumsum(), (w * r).cumsum()
+    if len(r) < 2:
+        return float(r[0]), float(r[0])
+    below, above = n[:-1], n[-1] - n[:-1]
+    small, large = total[:-1] / below, (total[-1] - total[:-1]) / above
+    cut = np.argmax(below * above * np.square(large - small))
+    return float(small[cut]), float(large[cut])
 
 
 def _edges(
