@@ -15,7 +15,16 @@ from dualtap.recovery.objective import (
     pattern_costs,
     sizes_of,
 )
-from dualtap.recovery.refit import HOPFIELD, Fit, Parameters, at, information, refit, times_counted
+from dualtap.recovery.refit import (
+    HOPFIELD,
+    Fit,
+    Parameters,
+    at,
+    fields_for,
+    information,
+    refit,
+    times_counted,
+)
 from dualtap.spins.blocks import F32, weighted
 
 
@@ -109,15 +118,15 @@ def with_patterns(
     """
     Z = distinct(Z)
     g, found = _known(Z, state)
-    now = state
+    b, now = fields_for(judge, state.fit, Z, g), state
     if not np.array_equal(Z, state.fit.Z):
-        now = stated(judge, refit(judge, Z, g, state.fit.b, state.fit.parameters), found)
+        now = stated(judge, refit(judge, Z, g, b, state.fit.parameters), found)
     safe = np.zeros(len(Z), dtype=np.bool_)
     while True:
         kept, predicted = paying(now, judge, least, most, safe)
         if kept.all():
             return now
-        other = _reduced(judge, now, kept, predicted, (g, state.fit.b))
+        other = _reduced(judge, now, kept, predicted, (g, b))
         if other.objective < now.objective or (most is not None and len(kept) > most):
             now, g, safe = other, g[kept], safe[kept]
         else:  # to second order is far off where spins are nearly determined
@@ -143,8 +152,8 @@ def _reduced(
     Z, none = fit.Z[kept], np.zeros(int(kept.sum()))
     starts = [
         (first[0][kept], first[1]),
-        (predicted[kept], fit.b),
-        (fit.g[kept], fit.b),
+        (predicted[kept], fields_for(judge, fit, Z, predicted[kept])),
+        (fit.g[kept], fields_for(judge, fit, Z, fit.g[kept])),
         (none, judge.null_fields() if fit.parameters.fields else np.zeros(judge.n_spins)),
     ]
     likeliest = starts[0]

@@ -15,7 +15,7 @@ from dualtap.recovery.moves import (
     with_patterns,
     without_idle,
 )
-from dualtap.recovery.refit import HOPFIELD, refit
+from dualtap.recovery.refit import HOPFIELD, fields_for, refit
 from dualtap.recovery.steps import Search
 from dualtap.spins.blocks import F32
 from dualtap.subspace.bits import sweep
@@ -83,7 +83,8 @@ def with_turned_bits(search: Search, state: State, most: int = 2, least: int = 0
 
 def _is_lost(judge: Judge, Z: F32, state: State) -> bool:
     """Say whether patterns are so unlikely with the numbers of others that no refit helps."""
-    return judge.log_likelihood(Z, state.fit.g, state.fit.b) < _LOST * state.fit.L
+    g = state.fit.g
+    return judge.log_likelihood(Z, g, fields_for(judge, state.fit, Z, g)) < _LOST * state.fit.L
 
 
 def _keeps(other: State, state: State, least: int) -> bool:

@@ -209,6 +209,14 @@ def at(judge: Judge, Z: F32, g: F64, b: F64, parameters: Parameters, v: float) -
     return Fit(Z, g, b, now.L, parameters, now, curving, b + g @ A, v)
 
 
+def fields_for(judge: Judge, fit: Fit, Z: F32, g: F64) -> F64:
+    """Return the fields with which other patterns or strengths leave the mean fields as they are.
+
+    Where a spin hardly varies, an entry that changes would otherwise act as a field.
+    """
+    return fit.mean_field - g @ judge.shift(Z) if fit.parameters.fields else fit.b
+
+
 def _curvature(judge: Judge, Z: F32, g: F64, b: F64, A: F64) -> Curvature:
     """Return the curvature at fixed mean fields."""
     return judge.curvature(Z, g, b).around(A)
