@@ -24,7 +24,7 @@ _CHUNK = 2**17
 """Entries looked at together: half a megabyte of floats, which stays in the cache."""
 _FEWEST_ROWS = 256
 _PRODUCTS = 2**24
-_ROWS_PER_PATTERN = 8  # from fewer, a pattern of few samples seems to explain nothing
+_ROWS_PER_PATTERN = 4  # from fewer, a pattern of few samples seems to explain nothing
 
 
 class Statistics(NamedTuple):
