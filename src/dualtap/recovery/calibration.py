@@ -32,9 +32,8 @@ LEAST_GAIN = 0.1
 STUDENTS = 16
 """Students of each kind in a round (``benchmarks real``)."""
 COMPARED = 96
-"""Candidates of one half that the other compares jointly (``benchmarks real``),"""
-MOST_ADDED = 24
-"""and added at once."""
+"""Candidates of one half that the other compares jointly (``benchmarks real``); a quarter of them
+are added at once."""
 ADDED_AT_ONCE = 4
 """Candidates added at once that are described (``benchmarks real``: objective, time),"""
 ADDED_PER = 8

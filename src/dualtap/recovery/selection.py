@@ -46,7 +46,7 @@ def chosen(judge: Judge, state: State, pool: F32, costs: Costs, most: int | None
     slope, H = _joint_form(judge, state, pool)
     taken: list[int] = []
     least = _ROUNDING * np.maximum(np.diag(H), 1e-300)
-    while len(taken) < (most or calibration.MOST_ADDED):
+    while len(taken) < (most or calibration.COMPARED // 4):
         own = np.maximum(np.diag(H), least)
         net = np.square(slope) / (2 * own) - costs(pool, slope / own)
         net[taken] = -np.inf
