@@ -299,6 +299,19 @@ def test_patterns_leave_noise_if_none_is_missing(beta, n_samples, missing):
     assert not explain(half)
 
 
+def test_samples_of_no_state_are_noise_and_lacking_patterns_beside_them_are_not():
+    teacher = HopfieldModel.random(400, 5, 2.0, random_state=0)
+    rng = np.random.default_rng(3)
+    X = np.concatenate([teacher.sample(100, random_state=1), rng.choice([-1, 1], size=(25, 400))])
+    spins = as_spins(X)
+    judge, blocks = Judge(spins), Blocks(spins)
+    whole, zeta = spectrum(blocks, rng), teacher.patterns.astype(np.float32)
+    assert leaves_noise(blocks, of_one_strength(judge, zeta).fit, whole)
+    for mu in range(5):
+        fit = of_one_strength(judge, np.delete(zeta, mu, axis=0)).fit
+        assert not leaves_noise(blocks, fit, whole)
+
+
 def test_weak_patterns_show_beside_a_strong_one():
     """Spins that the weak patterns drag vary in variance, which must not pass for directions."""
     strengths = np.array([1.3, 0.8, 0.8, 0.8])

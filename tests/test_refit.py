@@ -16,6 +16,7 @@ from dualtap.recovery.objective import (
 )
 from dualtap.recovery.refit import (
     Parameters,
+    fields_for,
     fit_beta,
     information,
     refit,
@@ -342,3 +343,17 @@ def test_a_start_where_spins_are_certain_is_left():
     near, far = (refit(judge, Z, np.array([g]), none, Parameters()) for g in (1.0, 60.0))
     assert far.L > near.L - 20
     assert far.g == pytest.approx(near.g, rel=0.2)
+
+
+def test_a_changed_entry_of_a_spin_that_hardly_varies_is_no_field():
+    """Else the likelihood falls so far that Newton steps do not make up for it."""
+    model, X = teacher(strengths=(1.5, 1.0, 0.6))
+    X[:, :20] = np.where(np.random.default_rng(0).random((len(X), 20)) < 0.002, 1, -1)
+    judge, fit = started(X, model.patterns, Parameters())
+    Z = fit.Z.copy()
+    Z[:, :20] = -1  # all move together, as a background does
+    b = fields_for(judge, fit, Z, fit.g)
+    assert b + fit.g @ judge.shift(Z) == pytest.approx(fit.mean_field)
+    assert fields_for(judge, fit, fit.Z, fit.g) == pytest.approx(fit.b)
+    kept, moved = (judge.log_likelihood(Z, fit.g, fields) for fields in (b, fit.b))
+    assert fit.L - kept < 0.2 * (fit.L - moved)

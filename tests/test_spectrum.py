@@ -12,7 +12,14 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.spins import PackedSpins, builder
 from dualtap.subspace import singular, space, spectrum
 from dualtap.subspace.factors import iterate, start_factors
-from dualtap.subspace.noise import LEVEL, balanced, count_signals, deviates, noise_edge
+from dualtap.subspace.noise import (
+    LEVEL,
+    balanced,
+    count_signals,
+    deviates,
+    edge_of_unequal,
+    noise_edge,
+)
 from dualtap.subspace.space import (
     _fitted,
     likely_ranks,
@@ -166,6 +173,17 @@ def test_largest_deviates_of_noise_follow_tracy_and_widom():
     # 0.13 and 0.09; four of them, and 0.3 for the finite size.
     assert np.mean(t) == pytest.approx(-1.21, abs=0.8)
     assert np.std(t) == pytest.approx(1.27, abs=0.6)
+
+
+def test_noise_of_unequal_rows_ends_where_its_edge_says():
+    rng = np.random.default_rng(0)
+    r = np.repeat([0.3, 3.0], [200, 50])
+    largest = np.linalg.norm(np.sqrt(r)[:, None] * rng.normal(size=(250, 1000)), 2) ** 2
+    assert largest == pytest.approx(edge_of_unequal(r, None, 1000), rel=0.03)
+    weights = np.array([200.0, 50.0])
+    assert edge_of_unequal(r[[0, -1]], weights, 1000) == pytest.approx(
+        edge_of_unequal(r, None, 1000)
+    )
 
 
 @pytest.mark.parametrize(("n_samples", "n_spins"), [(100, 400), (400, 100), (30, 30)])
