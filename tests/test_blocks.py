@@ -204,7 +204,7 @@ def test_several_arrays_are_cut_alike(made):
     np.testing.assert_allclose(made(S).map(check, A, n), np.column_stack([A, n]))
 
 
-def test_every_pass_is_counted_once(made):
+def test_every_pass_is_counted_once(made, reads):
     b = made(signs((23, 9)))
     V, X = np.ones((2, 9), np.float32), np.ones((23, 2), np.float32)
     c = b.changed(np.tanh)
@@ -218,9 +218,9 @@ def test_every_pass_is_counted_once(made):
     ]
     for k, one in enumerate(passes * 2):
         one(b if k < len(passes) else c)
-        assert b.spins.reads.entries == (k + 1) * 23 * 9
+        assert reads.entries == (k + 1) * 23 * 9
     b.some(10).map(lambda S: S)
-    assert b.spins.reads.entries == 2 * len(passes) * 23 * 9 + 10 * 9
+    assert reads.entries == 2 * len(passes) * 23 * 9 + 10 * 9
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -289,14 +289,14 @@ def test_what_was_done_to_samples_is_known(made):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_a_gram_matrix_at_hand_saves_the_pass(made, missing):
+def test_a_gram_matrix_at_hand_saves_the_pass(made, missing, reads):
     S, V = signs((83, 9), missing), small_numbers((2, 9), 1)
     b = made(S)
     assert b.gram is None
     exact = S.T.astype(np.float64) @ S
     b.gram = exact.astype(np.float32)
     np.testing.assert_array_equal(b.gram_dot(V.astype(np.float32)), V @ exact)
-    assert b.spins.reads.entries == 0
+    assert reads.entries == 0
     # It is that of all samples as they are, of no others.
     few = S[spread(83, 7)].astype(np.float64)
     for other, T in ((b.changed(lambda S: 2 * S), 2.0 * S), (b.some(7), few)):
@@ -306,11 +306,11 @@ def test_a_gram_matrix_at_hand_saves_the_pass(made, missing):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_squares_of_spins_are_their_number(made, missing):
+def test_squares_of_spins_are_their_number(made, missing, reads):
     S = signs((23, 9), missing)
     b = made(S)
     assert b.sum_of_squares() == np.count_nonzero(S)
-    assert b.spins.reads.entries == (S.size if missing else 0)
+    assert reads.entries == (S.size if missing else 0)
     t = small_numbers(9, 1).astype(np.float32)
     assert b.minus(t).sum_of_squares() == np.square(np.where(S != 0, S - t, 0)).sum()
 
@@ -459,13 +459,13 @@ class Pages:
         self.n_given += 1
 
 
-def test_a_pass_gives_back_what_the_last_one_read(little_memory):
+def test_a_pass_gives_back_what_the_last_one_read(little_memory, reads):
     S = signs((130, 45), 0.1)
     spins = as_spins(S, zero_is_missing=True)
     for _ in range(3):
         spins.begin_pass()
         np.testing.assert_array_equal(spins.values, S)
-    assert spins.reads.entries == 3 * S.size
+    assert reads.entries == 3 * S.size
     planes = spins._bits, spins._observed
     kept = [plane._mmap for plane in planes]
     for plane in planes:

@@ -177,12 +177,12 @@ def test_passes_give_what_one_process_gives(local_cluster, rows, missing):
         np.testing.assert_allclose(*weighed, rtol=1e-4)
 
 
-def test_passes_are_counted(client):
+def test_passes_are_counted(client, reads):
     X = matrix((150, 43))
     there = blocks_of(as_spins(chunked(X)))
     there.gram_dot(np.ones((1, 43), np.float32))
     there.map(lambda S: S)
-    assert there.spins.reads.entries == 2 * X.size
+    assert reads.entries == 2 * X.size
 
 
 def test_terms_are_added_in_their_order(client, monkeypatch):

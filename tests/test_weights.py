@@ -35,7 +35,6 @@ from dualtap.spins.blocks import Blocks
 from dualtap.spins.distinct import _Rows, distinct
 from dualtap.spins.foreign import ForeignBlocks
 from dualtap.spins.packed import PackedSpins
-from dualtap.spins.storage import Reads
 from dualtap.spins.weights import divided, with_weights
 from dualtap.subspace.bits import FewBits, sweep
 from dualtap.subspace.factors import iterate, start_factors
@@ -318,7 +317,7 @@ def test_patterns_are_counted_by_samples():
 
 def test_halves_are_of_samples():
     X, w, _ = drawn()
-    halves = halves_of(Judge(as_spins(X).weighted(w)), np.random.default_rng(0), Reads())
+    halves = halves_of(Judge(as_spins(X).weighted(w)), np.random.default_rng(0))
     assert halves.one.n_samples + halves.other.n_samples == w.sum()
     assert halves.one.n_samples == w.sum() // 2
 

@@ -116,7 +116,7 @@ def counted(monkeypatch):
 
 @pytest.mark.parametrize("shape", [(130, 71), (71, 130), (65, 65), (2, 200), (200, 2), (1, 9)])
 @pytest.mark.parametrize("kind", ["bytes", "bits"])
-def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatch):
+def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatch, reads):
     S = signs(shape)
     exact = S.astype(int)
     tall = shape[1] <= shape[0]
@@ -128,7 +128,7 @@ def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatc
     assert G.dtype == np.float32
     # Of the sites it serves products later; that of the samples would be the wrong one.
     assert (blocks.gram is G) == tall
-    assert blocks.spins.reads.entries == S.size
+    assert reads.entries == S.size
     if tall or kind == "bytes":  # floats of packed samples are not at hand
         monkeypatch.setattr(singular, "_WORTH_COUNTING", 2**60)
         np.testing.assert_array_equal(singular.gram_of(Blocks(stored(S, kind))), exact)
@@ -160,7 +160,7 @@ def test_incomplete_samples_are_not_counted(counted):
 @pytest.mark.parametrize("n_spins", [64, 71])
 @pytest.mark.parametrize("kind", ["bytes", "bits", "gaps", "changed"])
 @pytest.mark.parametrize("worth", [0, 2**60])
-def test_products_with_patterns_are_products(n_spins, kind, worth, monkeypatch):
+def test_products_with_patterns_are_products(n_spins, kind, worth, monkeypatch, reads):
     monkeypatch.setattr(overlaps, "_WORTH_COUNTING", worth)
     S, Z = signs((30, n_spins)), signs((4, n_spins), 1).astype(np.float32)
     if kind == "gaps":
@@ -170,6 +170,6 @@ def test_products_with_patterns_are_products(n_spins, kind, worth, monkeypatch):
         blocks, S = blocks.changed(lambda S: S + 2), S + 2
     exact = S.astype(int) @ Z.T.astype(int)
     np.testing.assert_array_equal(products_with(blocks, Z), exact)
-    assert blocks.spins.reads.entries == S.size  # one pass, whichever way
+    assert reads.entries == S.size  # one pass, whichever way
     observed = (S != 0).sum(axis=1) if kind == "gaps" else n_spins
     np.testing.assert_allclose(overlaps_of(blocks, Z).T, exact.T / observed, rtol=1e-6)

@@ -33,6 +33,7 @@ from dualtap.published.stopping import kink
 from dualtap.recovery.refit import fit_beta
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.cluster import blocks_of
+from dualtap.spins.passes import count_reads
 
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
 _BETA_ROUNDS = 4
@@ -264,9 +265,9 @@ class DualTAP(LearnedPatterns):
     def _count_reads(self, spins: Spins, base: Base) -> None:
         """Count passes over the samples where the couplings do not count them."""
         if isinstance(base, DenseCouplings):
-            spins.reads.add(spins.n_entries)
+            count_reads(spins.n_entries)
         elif not isinstance(base, GramCouplings):  # two are for the choice
-            spins.reads.add(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
+            count_reads(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
 
     def _finished(self, steps: list[Step]) -> bool:
         if self.n_steps is not None or self.n_patterns is not None:

@@ -29,7 +29,6 @@ from dualtap.recovery.residuals import Residual, residual_of
 from dualtap.recovery.selection import chosen, named_costs, promising
 from dualtap.spins.blocks import F32
 from dualtap.spins.cluster import blocks_of
-from dualtap.spins.storage import Reads
 from dualtap.spins.weights import divided
 
 
@@ -38,18 +37,16 @@ class Halves(NamedTuple):
 
     one: Judge
     other: Judge
-    reads: Reads
-    """Counts what is read of either."""
 
     def turned(self) -> Halves:
         """Return the same in the other order."""
-        return Halves(self.other, self.one, self.reads)
+        return Halves(self.other, self.one)
 
 
-def halves_of(judge: Judge, rng: np.random.Generator, reads: Reads) -> Halves:
+def halves_of(judge: Judge, rng: np.random.Generator) -> Halves:
     """Return judges of two random halves of the samples."""
     one, other = (Judge(part) for part in divided(judge.as_spins(), int(judge.n_judged) // 2, rng))
-    return Halves(one, other, reads)
+    return Halves(one, other)
 
 
 class Found(NamedTuple):
@@ -147,14 +144,14 @@ def propose(
 ) -> tuple[State, State]:
     """Add to the pools what either half proposes, and return the model fitted to either."""
     here, there = _model_of(halves.one, state), _model_of(halves.other, state)
-    pools.one.append(_proposed(halves.one, here, halves.reads, rng))
-    pools.other.append(_proposed(halves.other, there, halves.reads, rng))
+    pools.one.append(_proposed(halves.one, here, rng))
+    pools.other.append(_proposed(halves.other, there, rng))
     return here, there
 
 
-def _proposed(judge: Judge, state: State, reads: Reads, rng: np.random.Generator) -> F32:
+def _proposed(judge: Judge, state: State, rng: np.random.Generator) -> F32:
     """Return the most promising candidates of all proposers, no two of them alike."""
-    blocks = blocks_of(judge.as_spins(reads))
+    blocks = blocks_of(judge.as_spins())
     pool = candidates(judge, state, residual_of(blocks, state.fit, rng), rng)
     return promising(judge, state, pool)
 

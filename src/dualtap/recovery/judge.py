@@ -18,7 +18,6 @@ from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64, curvature_of_pairs
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.blocks import F32, weighted
-from dualtap.spins.storage import Reads
 
 _CHUNK = 2**17
 """Entries looked at together: half a megabyte of floats, which stays in the cache."""
@@ -153,10 +152,10 @@ class Judge:
         self._known: set[int] = set()  # first rows of the blocks whose overlaps are there
         self._memory = np.empty((2, self._step, self.n_spins), np.float32)
 
-    def as_spins(self, reads: Reads | None = None) -> DenseSpins:
+    def as_spins(self) -> DenseSpins:
         """Return the rows with their weights as samples of their own."""
         weights = None if self.weights is None else self.weights.astype(np.float64)
-        return DenseSpins(self.rows, "-1/+1", reads).weighted(weights)
+        return DenseSpins(self.rows, "-1/+1").weighted(weights)
 
     def shift(self, Z: F32) -> F64:
         """Return the field that a pattern of strength 1 puts on each spin at its mean overlap."""

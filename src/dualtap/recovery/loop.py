@@ -261,7 +261,7 @@ def confirmed(search: Search, state: State) -> State:
     is_small = judge.n_spins * max(judge.rows.shape) <= calibration.HALVED_OFTEN
     models: list[State] = []
     for _ in range(calibration.HALVINGS if is_small else 1):
-        halves, pools = halves_of(judge, rng, search.spins.reads), Pools()
+        halves, pools = halves_of(judge, rng), Pools()
         model = _confirmed_by(halves, search, state, pools)
         if not search.pools:
             search.pools = pools

@@ -26,7 +26,7 @@ from dualtap._namespace import is_foreign
 from dualtap.spins.blocks import F32, Add, Blocks, Rows
 from dualtap.spins.foreign import ForeignBlocks
 from dualtap.spins.packed import PackedSpins, joined
-from dualtap.spins.storage import Encoding, Reads, Spins, weights_of
+from dualtap.spins.storage import Encoding, Spins, weights_of
 
 T = TypeVar("T")
 
@@ -80,7 +80,6 @@ class ClusterSpins(Spins):
     n_spins : int
     encoding : str
     n_missing : int
-    reads : Reads, optional
     """
 
     def __init__(
@@ -91,14 +90,12 @@ class ClusterSpins(Spins):
         n_spins: int,
         encoding: Encoding,
         n_missing: int,
-        reads: Reads | None = None,
     ) -> None:
         self.client, self.chunks = client, chunks
         self.bounds = np.cumsum([0, *sizes])
         self.encoding = encoding
         self.n_samples, self.n_spins = int(self.bounds[-1]), n_spins
         self._n_missing = n_missing
-        self.reads = reads or Reads()
 
     @property
     def n_missing(self) -> int:
@@ -131,9 +128,7 @@ class ClusterSpins(Spins):
         picked = [p for p in self.each(PackedSpins.take, self._split(samples[order])) if len(p)]
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
-        gathered = joined(picked)
-        gathered.reads = self.reads
-        return gathered.take(back).weighted(weights_of(self, samples))
+        return joined(picked).take(back).weighted(weights_of(self, samples))
 
     def some(self, n_samples: int) -> Spins:
         """Return at most that many samples, evenly spread: here if they are few, or there."""
@@ -148,9 +143,7 @@ class ClusterSpins(Spins):
             counts = self.client.map(_n_missing, chunks, pure=False)
             missing = sum(gathered(self.client, counts))
         sizes = [len(part) for part in parts]
-        some = ClusterSpins(
-            self.client, chunks, sizes, self.n_spins, self.encoding, missing, self.reads
-        )
+        some = ClusterSpins(self.client, chunks, sizes, self.n_spins, self.encoding, missing)
         return some.weighted(weights)
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:

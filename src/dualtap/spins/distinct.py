@@ -76,7 +76,7 @@ def distinct(spins: Spins) -> Spins:
     found = found.weighted(total)
     dense = isinstance(spins, DenseSpins) or found.n_entries <= DENSE  # as a histogram is kept
     if isinstance(found, PackedSpins) and dense:
-        return DenseSpins(found.values, found.encoding, found.reads).weighted(total)
+        return DenseSpins(found.values, found.encoding).weighted(total)
     return found
 
 
@@ -186,7 +186,7 @@ class _Rows:
                 plane[k : k + len(part)] = part[:, number * n_bits : (number + 1) * n_bits]
         observed = None if self._spins.complete else planes[1]
         spins = self._spins
-        return PackedSpins(planes[0], observed, spins.n_spins, spins.encoding, spins.reads)
+        return PackedSpins(planes[0], observed, spins.n_spins, spins.encoding)
 
 
 def _mixed(x: U64, factor: np.uint64) -> U64:

@@ -12,6 +12,8 @@ from typing import Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap.spins.passes import count_reads
+
 Encoding = Literal["-1/+1", "0/1", "boolean"]
 ENCODINGS: tuple[Encoding, ...] = ("-1/+1", "0/1", "boolean")
 
@@ -54,17 +56,6 @@ class SpinSummary:
         )
 
 
-@dataclass
-class Reads:
-    """How many entries were read since the samples were taken in."""
-
-    entries: int = 0
-
-    def add(self, entries: int) -> None:
-        """Count some more."""
-        self.entries += entries
-
-
 class Spins(ABC):
     """A validated sample matrix, whatever way it is stored; make one with :func:`as_spins`.
 
@@ -75,8 +66,6 @@ class Spins(ABC):
     n_samples, n_spins : int
     values : array of shape (n_samples, n_spins), int8
         -1, +1, or 0 for a missing entry. Of packed spins it is made anew each time.
-    reads : Reads
-        Shared by samples taken from others.
     weights : array of shape (n_samples,) or None
         Number of samples that each row stands for; None if each is one.
     """
@@ -84,7 +73,6 @@ class Spins(ABC):
     encoding: Encoding
     n_samples: int
     n_spins: int
-    reads: Reads
     weights: NDArray[np.float64] | None = None
 
     @property
@@ -194,7 +182,7 @@ class Spins(ABC):
 
     def begin_pass(self) -> None:
         """Count a pass over all entries."""
-        self.reads.add(self.n_entries)
+        count_reads(self.n_entries)
 
     def _up_and_down(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which spins are ever +1, and which are ever -1."""
@@ -226,12 +214,9 @@ class DenseSpins(Spins):
     array([2, 1], dtype=uint8)
     """
 
-    def __init__(
-        self, values: NDArray[np.int8], encoding: Encoding, reads: Reads | None = None
-    ) -> None:
+    def __init__(self, values: NDArray[np.int8], encoding: Encoding) -> None:
         self._values = np.ascontiguousarray(values)
         self.encoding = encoding
-        self.reads = reads or Reads()
         self.n_samples, self.n_spins = self._values.shape
 
     @property
@@ -249,7 +234,7 @@ class DenseSpins(Spins):
 
     def take(self, samples: NDArray[np.int64]) -> DenseSpins:
         """Return chosen samples."""
-        taken = DenseSpins(self._values[samples], self.encoding, self.reads)
+        taken = DenseSpins(self._values[samples], self.encoding)
         return taken.weighted(weights_of(self, samples))
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
