@@ -13,7 +13,7 @@ from dualtap._kernels import overlaps
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, GramCouplings, HebbianCouplings
 from dualtap.published.starts import eigenpair_in_passes, spectral_student
 from dualtap.report.summary import describe
-from dualtap.spins import DenseSpins, PackedSpins, Spins, as_spins, blocks, builder
+from dualtap.spins import DenseSpins, PackedSpins, Spins, as_spins, blocks, builder, tiles, words
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.passes import counted_reads
 from dualtap.subspace import singular
@@ -67,7 +67,7 @@ class Spy:
 
     def _counted(self, method):
         def counted(blocks, *arguments, **options):
-            at_hand = method.__name__ == "gram_dot" and blocks.gram is not None
+            at_hand = method.__name__ == "gram_dot" and blocks.knows_gram
             if self._inside or at_hand:  # one pass asks for another, or none is needed
                 return method(blocks, *arguments, **options)
             self.entries += blocks.n_samples * blocks.n_spins
@@ -117,16 +117,15 @@ def test_passes_over_packed_samples_are_counted(name, change, X, packed, spy):
 
 @pytest.mark.parametrize(("name", "change"), [case for case in CASES if "patterns" in case.id])
 def test_passes_over_samples_that_are_held_are_counted(name, change, X, spy, monkeypatch):
-    # Samples with gaps, and residuals, are multiplied with each other as they are, which is not
-    # asked of blocks.
-    unseen, gram_of = 0, singular.gram_of
+    # Samples with gaps, and residuals, are multiplied with each other as they are.
+    unseen, row_gram = 0, Blocks.row_gram
 
-    def counted(S):
+    def counted(blocks):
         nonlocal unseen
-        unseen += not S.plain
-        return gram_of(S)
+        unseen += not blocks._plain
+        return row_gram(blocks)
 
-    monkeypatch.setattr("dualtap.subspace.spectrum.gram_of", counted)
+    monkeypatch.setattr(Blocks, "row_gram", counted)
     model = ESTIMATORS[name]().fit(change(X))
     assert model.n_passes_ == 1 + unseen + spy.entries / X.size > 4
 
@@ -177,7 +176,7 @@ def test_passes_do_not_depend_on_how_the_gram_matrix_is_made(monkeypatch):
     X = dt.HopfieldModel.random(400, 3, beta=2.0, random_state=0).sample(100, random_state=1)
     passes = []
     for worth in (0, 2**60):
-        monkeypatch.setattr("dualtap.subspace.singular._WORTH_COUNTING", worth)
+        monkeypatch.setattr("dualtap.spins.words._WORTH_GRAM", worth)
         passes.append(dt.HopfieldPatterns(random_state=0).fit(X).n_passes_)
     assert passes[0] == passes[1]
 
@@ -230,7 +229,7 @@ def weak():
 def test_weak_fits_iterate_on_the_gram_matrix(dense, worth, spy, monkeypatch):
     """Gram matrix, residuals, bits and labels are passes; a hundred TAP steps are none."""
     monkeypatch.setattr(builder, "DENSE", dense)
-    monkeypatch.setattr(singular, "_WORTH_COUNTING", worth)
+    monkeypatch.setattr(words, "_WORTH_GRAM", worth)
     X = weak()
     model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert spy.n_gram == 0
@@ -315,7 +314,7 @@ def test_deflation_of_packed_samples(name, change, X, monkeypatch):
 @pytest.mark.parametrize(("name", "change"), CASES)
 def test_packed_samples_are_never_unpacked_whole(name, change, packed, monkeypatch):
     X = teacher().sample(300, random_state=1)
-    monkeypatch.setattr(blocks, "_TILE", 64)
+    monkeypatch.setattr(tiles, "_TILE", 64)
     monkeypatch.setattr(blocks, "_ENTRIES", 1)
     for entries in ("JUDGED_ENTRIES", "REFINED_ENTRIES"):
         monkeypatch.setattr(f"dualtap.recovery.calibration.{entries}", 1)  # 256 samples

@@ -134,7 +134,7 @@ def test_samples_on_one_side_share_a_direction():
 
 def test_residuals_of_the_truth_are_noise():
     model, blocks = linear_case()
-    judge = Judge(blocks.spins)
+    judge = Judge(blocks._spins)
     rng = np.random.default_rng(0)
     none = null(judge)
     before = residual_of(blocks, none.fit, rng)

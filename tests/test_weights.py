@@ -176,7 +176,7 @@ def test_weights_beyond_whole_numbers_and_beyond_counting_are_divided():
 def test_some_rows_are_spread_over_the_samples_they_stand_for():
     X, w, _ = drawn(n_samples=400)
     w[:100] = 50
-    some = as_spins(X).weighted(w).some(150)
+    some = as_spins(X).weighted(w).subsample(150 * X.shape[1])
     assert some.n_samples <= 150 == some.total_weight
     heavy = some.weights[(some.values[:, None] == X[:100]).all(axis=2).any(axis=1)].sum()
     assert heavy == pytest.approx(150 * w[:100].sum() / w.sum(), abs=2)
@@ -262,7 +262,7 @@ def test_residuals_are_scaled_alike():
         residual = residual_of(blocks, fit, np.random.default_rng(0))
         flat = flat_directions(residual.blocks, residual.variance, Z)
         left.append((residual.variance, residual.spectrum.values[:3], [len(flat)]))
-        first = balanced(blocks, blocks.changed(np.square)).dense[0]
+        first = balanced(blocks, blocks.changed(np.square)).at_hand()[0]
         left[-1] += (first,)
     for a, c in zip(*left, strict=True):
         np.testing.assert_allclose(a, c, rtol=2e-3)
@@ -289,7 +289,7 @@ def test_bits_and_few_bits():
         blocks = Blocks(spins)
         x = 0.1 * blocks.dot(Z) / 24
         means.append(sweep(blocks, Z, x, b)[1])
-        few = FewBits(blocks.dense, Z, Z, b, blocks.weights)
+        few = FewBits(blocks.at_hand(), Z, Z, b, blocks.weights)
         visit = tuple(axis.ravel() for axis in np.indices((24, 2)))
         few.draw(x, visit, np.random.default_rng(0))
         means.append(few.m)

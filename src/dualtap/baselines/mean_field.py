@@ -15,7 +15,7 @@ from dualtap._validation import Interval, StrOptions
 from dualtap.baselines._pairwise import PairwiseIsing, few_samples
 from dualtap.baselines.regressions import FloatArray
 from dualtap.spins import Spins
-from dualtap.spins.blocks import weighted
+from dualtap.spins.weights import weighted
 
 
 def magnetizations(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:

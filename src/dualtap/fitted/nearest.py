@@ -17,10 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
-from dualtap.subspace.overlaps import products_with
+from dualtap.spins import Spins
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 
 _FOUND = np.dtype([("label", "i4"), ("sign", "i1"), ("overlap", "f8"), ("tied", "?")])
 """What is found of each sample: with millions of them every byte counts."""
@@ -234,8 +233,8 @@ def nearest_patterns(
         return Assignment(found["label"], found["sign"], found["overlap"]), False
     blocks = blocks_of(spins, held=False)
     zeta = patterns.astype(np.float32)
-    if pull is None and patterns.all() and isinstance(spins, DenseSpins):
-        found = _nearest(products_with(blocks, zeta), blocks.n_observed[:, None])
+    if pull is None and patterns.all() and blocks.counts_bits:
+        found = _nearest(blocks.sign_dot(zeta), blocks.n_observed[:, None])
     else:
         found = blocks.map(partial(_nearest_of_block, zeta=zeta, pull=pull))
     without = unobserved(spins)

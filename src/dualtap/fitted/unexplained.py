@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.local_fields import log_likelihoods, observed_fields
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 LARGEST_SHARE = 0.05
 """Share of the gain of the patterns that pairs may gain beside them.

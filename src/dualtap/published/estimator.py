@@ -31,8 +31,8 @@ from dualtap.published.deflate import (
 from dualtap.published.history import History
 from dualtap.published.stopping import kink
 from dualtap.recovery.refit import fit_beta
-from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins import Spins
+from dualtap.spins.matrix import blocks_of
 from dualtap.spins.passes import count_reads
 
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
@@ -187,10 +187,9 @@ class DualTAP(LearnedPatterns):
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover one pattern per round."""
         base: Base
-        if isinstance(spins, DenseSpins) and not is_foreign(where):
-            base = sample_couplings(spins.values, spins.weights)
-        else:
-            base = GramCouplings(blocks_of(spins, where=where))
+        blocks = blocks_of(spins, where=where)
+        S = None if is_foreign(where) else blocks.at_hand()
+        base = GramCouplings(blocks) if S is None else sample_couplings(S, spins.weights)
         self.fields_, self.means_ = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
         self.objective_, self.trace_, self.path_ = np.nan, [], None
         if self.beta is not None:

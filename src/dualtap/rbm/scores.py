@@ -17,7 +17,7 @@ from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import sample_scores
 from dualtap.rbm.priors import FloatArray
 from dualtap.spins import Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
 
 
 class HasScores(ABC):

@@ -27,8 +27,8 @@ from dualtap.recovery.proposers.students import students
 from dualtap.recovery.refit import Fit, Parameters, refit
 from dualtap.recovery.residuals import Residual, residual_of
 from dualtap.recovery.selection import chosen, named_costs, promising
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 from dualtap.spins.weights import divided
 
 

@@ -17,7 +17,8 @@ from dualtap.local_fields import filled, second_half
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64, curvature_of_pairs
 from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.protocol import F32
+from dualtap.spins.weights import weighted
 
 _CHUNK = 2**17
 """Entries looked at together: half a megabyte of floats, which stays in the cache."""
@@ -125,9 +126,7 @@ class Judge:
     """
 
     def __init__(self, spins: Spins, n_entries: int | None = None) -> None:
-        n_rows = (n_entries or calibration.JUDGED_ENTRIES) // spins.n_spins
-        n_rows = max(n_rows, _FEWEST_ROWS)
-        some = spins.some(n_rows)
+        some = spins.subsample(n_entries or calibration.JUDGED_ENTRIES, least=_FEWEST_ROWS)
         self.rows = np.ascontiguousarray(some.values)
         self.weights = None if some.weights is None else some.weights.astype(np.float32)
         self.n_samples, self.n_spins = spins.total_weight, spins.n_spins

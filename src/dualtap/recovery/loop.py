@@ -65,8 +65,8 @@ from dualtap.recovery.residuals import unexplained
 from dualtap.recovery.selection import chosen, no_costs
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 from dualtap.subspace.rotate import binary, row_basis
 from dualtap.subspace.spectrum import spectrum
 

@@ -16,7 +16,8 @@ from dualtap.recovery.objective import (
     sizes_of,
 )
 from dualtap.recovery.refit import HOPFIELD, Fit, Parameters, at, information, refit, times_counted
-from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.protocol import F32
+from dualtap.spins.weights import weighted
 
 
 class State(NamedTuple):

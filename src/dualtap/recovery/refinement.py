@@ -17,7 +17,7 @@ from dualtap.recovery.moves import (
 )
 from dualtap.recovery.refit import HOPFIELD, refit
 from dualtap.recovery.steps import Search
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 from dualtap.subspace.bits import sweep
 from dualtap.subspace.posterior import coefficients, in_doubt, strong_field_posterior
 from dualtap.subspace.rotate import binary

@@ -12,7 +12,7 @@ from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, unlike
 from dualtap.recovery.objective import pattern_costs, sizes_of
 from dualtap.recovery.refit import strength_precision, times_counted
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 _ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
 

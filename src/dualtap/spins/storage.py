@@ -149,22 +149,29 @@ class Spins(ABC):
             result[rows] = np.count_nonzero(self.block(rows), axis=1)
         return result
 
-    def chosen(self, n_samples: int) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-        """Return at most that many rows, evenly spread over the samples, and their weights.
+    def n_rows_within(self, n_entries: int, least: int = 1) -> int:
+        """Return how many rows have so many entries: at least ``least``, at most all."""
+        return min(self.n_samples, max(n_entries // self.n_spins, least))
+
+    def chosen(
+        self, n_entries: int, *, least: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """Return which rows :meth:`subsample` takes, and their weights.
 
         A row of weight w stands for w samples next to each other; its new weight is how many of
         these are chosen.
         """
+        n_samples = self.n_rows_within(n_entries, least)
         if self.weights is None or self.n_samples <= n_samples:
             return spread(self.n_samples, n_samples), self.weights
         rows, counts = np.unique(spread_by_weight(self.weights, n_samples), return_counts=True)
         return rows, counts.astype(np.float64)
 
-    def some(self, n_samples: int) -> Spins:
-        """Return at most that many samples, evenly spread over all of them."""
-        if self.n_samples <= n_samples:
+    def subsample(self, n_entries: int, *, least: int = 1) -> Spins:
+        """Return evenly spread rows of at most that many entries, and at least ``least`` rows."""
+        if self.n_rows_within(n_entries, least) == self.n_samples:
             return self
-        rows, weights = self.chosen(n_samples)
+        rows, weights = self.chosen(n_entries, least=least)
         return self.take(rows).weighted(weights)
 
     @cached_property

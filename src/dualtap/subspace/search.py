@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 from dualtap.subspace.bits import sweep
 from dualtap.subspace.factors import Factors, iterate
 from dualtap.subspace.rotate import (
@@ -37,7 +38,7 @@ class Found(NamedTuple):
 
 
 def search(
-    blocks: Blocks,
+    blocks: SampleMatrix,
     factors: Factors,
     rng: np.random.Generator,
 ) -> Found:
@@ -50,7 +51,7 @@ def search(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     factors : Factors
         Its V spans the space to search.
     rng : Generator
@@ -103,7 +104,7 @@ def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:
     return independent(np.concatenate([Z, pool[allowed]]), order, most, _NEW)
 
 
-def _refit(blocks: Blocks, factors: Factors, Z: F32, u: F32) -> Factors:
+def _refit(blocks: SampleMatrix, factors: Factors, Z: F32, u: F32) -> Factors:
     """Return the model with the patterns as first vectors and free ones for the rest."""
     n_patterns, n_spins = Z.shape
     Q = row_basis(Z)

@@ -20,8 +20,9 @@ from dualtap.recovery.derivatives import F64
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.objective import pattern_costs
-from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.protocol import F32
 from dualtap.spins.storage import different_rows
+from dualtap.spins.weights import weighted
 
 MOST_SPINS = 700
 """Spins beyond which no matrix of residual couplings is made."""
