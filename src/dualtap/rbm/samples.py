@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._eigen import shorter_gram
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.published.starts import leading_eigenpair
@@ -186,8 +187,7 @@ def largest_variance(S: NDArray[np.int8]) -> float:
     1.0
     """
     Z = S - (S.sum(axis=0) / np.maximum(np.count_nonzero(S, axis=0), 1)) * (S != 0)
-    gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
-    return max(float(np.linalg.eigvalsh(gram)[-1]) / len(Z), 1.0)
+    return max(float(np.linalg.eigvalsh(shorter_gram(Z))[-1]) / len(Z), 1.0)
 
 
 def fingerprint(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dualtap._eigen import complement
 from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.spins.weights import weighted
 from dualtap.subspace.bits import sweep
@@ -107,8 +108,7 @@ def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:
 def _refit(blocks: SampleMatrix, factors: Factors, Z: F32, u: F32) -> Factors:
     """Return the model with the patterns as first vectors and free ones for the rest."""
     n_patterns, n_spins = Z.shape
-    Q = row_basis(Z)
-    rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2][: len(u) - n_patterns]
+    rest = complement(u, row_basis(Z), len(u) - n_patterns)
     V = np.concatenate([Z, 0.3 * np.sqrt(n_spins) * rest]).astype(np.float32)
     # The same θ in the new basis.
     X = (factors.X @ (factors.V @ np.linalg.pinv(V.astype(np.float64)))).astype(np.float32)

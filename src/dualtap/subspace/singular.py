@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
-from scipy.sparse.linalg import ArpackError, eigsh
 
+from dualtap import _eigen
+from dualtap._eigen import extreme, iterated
 from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.spins.weights import weighted
 
@@ -21,7 +21,6 @@ SMALL = 1200
 
 _WHOLE = 128  # the largest Gram matrix whose spectrum is computed whole
 _TOLERANCE = 1e-5  # of Lanczos iterations, where signals may lie near noise
-_ROUNDING = 1e-6  # share of the largest eigenvalue that single precision does not see
 _POWER_ITERATIONS = 4
 _OVERSAMPLING = 10  # directions iterated beyond those asked for first
 
@@ -75,8 +74,7 @@ def grown(
     n_known, n_more = (0, n_more + _OVERSAMPLING) if known is None else (len(known.V), n_more)
     n_more = min(n_more, blocks.n_samples - n_known, blocks.n_spins - n_known)
     V: F32 = rng.standard_normal((n_more, blocks.n_spins), dtype=np.float32)
-    for _ in range(_POWER_ITERATIONS):
-        V = _orthonormal(_apart(blocks.gram_dot(V), known))
+    V = iterated(lambda V: _apart(blocks.gram_dot(V), known), V, _POWER_ITERATIONS)
     G = blocks.gram_dot(V)
     if known is None:
         return Space(V, G)
@@ -93,16 +91,8 @@ def _apart(V: F32, known: Space | None) -> F32:
 
 def ritz(space: Space, rank: int) -> tuple[NDArray[np.float64], F32]:
     """Return the largest squared singular values within a space, and their directions."""
-    w, U = np.linalg.eigh((space.V @ space.G.T).astype(np.float64))
-    chosen = U[:, ::-1][:, :rank].T.astype(np.float32)
-    return np.maximum(w[::-1][:rank], 0), chosen @ space.V
-
-
-def _orthonormal(G: F32) -> F32:
-    """Return orthonormal rows that span the rows of G, in its memory."""
-    # NumPy's QR works on copies in double precision, eight times as much.
-    Q: F32 = qr(G.T, mode="economic", overwrite_a=True, check_finite=False)[0].T
-    return np.ascontiguousarray(Q)
+    values, vectors = _eigen.ritz(space.V, space.G, rank)
+    return np.maximum(values, 0), vectors
 
 
 def is_small(blocks: SampleMatrix) -> bool:
@@ -125,25 +115,9 @@ def leading_of(
 ) -> tuple[NDArray[np.float64], F32]:
     """Return the k largest eigenvalues of a Gram matrix and their vectors, or all of them."""
     v0 = rng.standard_normal(len(G), dtype=np.float32)
-    found = _by_lanczos(G, k, v0, tolerance) if len(G) > max(_WHOLE, 4 * k) else None
-    w, U = np.linalg.eigh(G) if found is None else found
+    w, U = extreme(G, k, v0, tolerance=tolerance, small=max(_WHOLE, 4 * k))
     order = np.argsort(w)[::-1]
     return np.maximum(w[order].astype(np.float64), 0), U.T[order].astype(np.float32)
-
-
-def _by_lanczos(
-    G: F32, k: int, v0: F32, tolerance: float
-) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
-    """Return k eigenvalues and vectors in single precision, far finer than noise fluctuates.
-
-    None if there are fewer directions: without noise, rounding errors would pass for signals, and
-    iterations go on from vectors that no seed decides.
-    """
-    try:
-        w, U = eigsh(G, k, v0=v0, tol=tolerance)
-    except ArpackError:
-        return None
-    return (w, U) if w.min() > _ROUNDING * w.max() else None
 
 
 def over_sites(S: SampleMatrix, U: F32) -> F32:

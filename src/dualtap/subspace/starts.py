@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from dualtap._eigen import complement
 from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.spins.storage import spread
 from dualtap.spins.weights import weighted
@@ -51,9 +52,7 @@ def candidates(blocks: SampleMatrix, u: F32, Z: F32, rng: np.random.Generator) -
     """
     rest: NDArray[np.floating] = u
     if len(Z):
-        Q = row_basis(Z)
-        rest = u - (u @ Q.T) @ Q
-        rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
+        rest = complement(u, row_basis(Z), max(len(u) - len(Z), 1))
     parts: list[NDArray[np.floating]] = []
     if len(rest) <= MOST_ROTATED:
         contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)

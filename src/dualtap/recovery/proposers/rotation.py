@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import erf
 
+from dualtap._eigen import complement
 from dualtap.recovery import calibration
 from dualtap.recovery.residuals import Residual
 from dualtap.spins.protocol import F32, SampleMatrix
@@ -193,9 +194,7 @@ def sparse_set(u: F32, rng: np.random.Generator) -> F32:
         found = independent(pool[deep], d[deep], len(u), _NEW)
         in_vain = in_vain + 1 if len(found) <= len(taken) else 0
         taken = found
-        Q = row_basis(taken)
-        rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2]
-        rest = rest[: max(len(u) - len(taken), 1)].astype(np.float32)
+        rest = complement(u, row_basis(taken), max(len(u) - len(taken), 1))
         rounded = nearest_ternary(unmixed(rest, int(rng.integers(2**31)), "exp"))
         pool = np.concatenate([pool, polish(rounded, u, nearest_ternary)])
     pool = pool[np.count_nonzero(pool, axis=1) > 1]
