@@ -88,7 +88,7 @@ class _Lanes:
         return np.ascontiguousarray(flat[: self.n_chains])
 
 
-class Chains(_Lanes):
+class EqualChains(_Lanes):
     """Chains of a model whose patterns are ±1 and equally strong, without fields.
 
     Parameters
@@ -104,9 +104,9 @@ class Chains(_Lanes):
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap._chains import Chains
+    >>> from dualtap._chains import EqualChains
     >>> zeta = np.ones((1, 50), dtype=np.int8)
-    >>> chains = Chains(zeta, np.repeat(zeta, 3, axis=0), np.random.default_rng(0))
+    >>> chains = EqualChains(zeta, np.repeat(zeta, 3, axis=0), np.random.default_rng(0))
     >>> chains.run(beta=2.0, n_sweeps=4).shape
     (4, 3)
     """

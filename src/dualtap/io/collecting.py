@@ -20,7 +20,7 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.io.codes import Codes, spin_code
 from dualtap.spins import Spins, SpinsBuilder
 
-Texts = list[tuple[str, list[str]]]
+NamedTexts = list[tuple[str, list[str]]]
 
 CHUNK_BYTES = 2**22
 """Most bytes of a file that are looked at together, unless one row is longer."""
@@ -297,7 +297,7 @@ def needed(module: str, extra: str, what: str) -> Any:
         ) from None
 
 
-def columns_beside(beside: Beside, spins: Spins) -> tuple[list[str] | None, Texts, Texts]:
+def columns_beside(beside: Beside, spins: Spins) -> tuple[list[str] | None, NamedTexts, NamedTexts]:
     """Return the names of spins, and the columns of text before and after them, for a table.
 
     Examples

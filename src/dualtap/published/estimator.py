@@ -23,9 +23,9 @@ from dualtap.published.deflate import (
     Alpha,
     Base,
     Damping,
-    Start,
     Step,
     Students,
+    StudentStart,
     deflate,
 )
 from dualtap.published.history import History
@@ -155,7 +155,7 @@ class DualTAP(LearnedPatterns):
         n_patterns: int | None = None,
         beta: float | None = None,
         *,
-        start: Start = "random",
+        start: StudentStart = "random",
         n_students: int | None = None,
         n_steps: int | None = None,
         scheme: str = "tap",

@@ -117,7 +117,7 @@ def first_rates(
     if not isinstance(rate, str):
         return float(rate), float(rate) * fields
     kind = "unbounded" if response(prior) > _UNBOUNDED else "bounded"
-    fastest = min(_LARGEST_RATE[kind], _RATE / largest_variance(data.some(rng)))
+    fastest = min(_LARGEST_RATE[kind], _RATE / largest_variance(data.drawn(rng)))
     return fastest / gain(prior), _FIELDS_RATE * fields
 
 
@@ -168,7 +168,7 @@ def first_weights(
     if isinstance(init, str):
         if init != "data":
             raise ValueError(f'init is "data", "random", weights or a fitted model, got {init!r}')
-        some = data.some(np.random.default_rng([data.seed, 3]))
+        some = data.drawn(np.random.default_rng([data.seed, 3]))
         return modes_of_data(some, n_hidden, fields=fields)
     if isinstance(init, LearnedPatterns):
         strengths = np.maximum(init.strengths_, 0)

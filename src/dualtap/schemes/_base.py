@@ -26,7 +26,7 @@ class StepInfo(NamedTuple):
     """True where 1 - u was pushed away from zero."""
 
 
-class State(Protocol):
+class SchemeState(Protocol):
     """A NamedTuple of arrays whose first axis is the student; ``m`` is one of them."""
 
     @property
@@ -34,7 +34,7 @@ class State(Protocol):
         """Magnetizations, shape (students, spins)."""
 
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=SchemeState)
 
 
 class Scheme(Protocol[S]):

@@ -23,7 +23,7 @@ _MIXER = np.uint64(0x94D049BB133111EB)
 _AT_ONCE = 2**18
 
 
-def distinct(spins: Spins) -> Spins:
+def distinct_rows(spins: Spins) -> Spins:
     """Return every different row once, with the sum of its weights.
 
     Repeated rows, rows with weights and a histogram of either lead to the same rows and weights,
@@ -44,8 +44,8 @@ def distinct(spins: Spins) -> Spins:
     --------
     >>> import numpy as np
     >>> from dualtap.spins import as_spins
-    >>> from dualtap.spins.distinct import distinct
-    >>> rows = distinct(as_spins([[1, 1], [0, 1], [1, 1]]))
+    >>> from dualtap.spins.distinct import distinct_rows
+    >>> rows = distinct_rows(as_spins([[1, 1], [0, 1], [1, 1]]))
     >>> rows.values, rows.weights
     (array([[-1,  1],
            [ 1,  1]], dtype=int8), array([1., 2.]))

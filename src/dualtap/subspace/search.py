@@ -18,7 +18,7 @@ from dualtap.subspace.rotate import (
     row_basis,
     spurious_depth,
 )
-from dualtap.subspace.starts import candidates, far_apart, shared
+from dualtap.subspace.starts import far_apart, pattern_candidates, shared
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
@@ -29,7 +29,7 @@ _NEW = 0.5  # share of a vector that patterns found before must leave unexplaine
 _MOST_IN_VAIN = 2
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search has found in a space."""
 
     patterns: F32
@@ -42,7 +42,7 @@ def search(
     blocks: SampleMatrix,
     factors: Factors,
     rng: np.random.Generator,
-) -> Found:
+) -> SearchResult:
     """Find the patterns of a factor model, as many as there are, the surest first.
 
     Candidates are the rotations of what no pattern explains yet to independent components, and
@@ -59,19 +59,19 @@ def search(
 
     Returns
     -------
-    Found
+    SearchResult
     """
     k, n_spins = factors.V.shape
     u = row_basis(factors.V)
-    at_once = all_at_once(polish(candidates(blocks, u, factors.V[:0], rng), u), u)
+    at_once = all_at_once(polish(pattern_candidates(blocks, u, factors.V[:0], rng), u), u)
     if len(at_once):
-        return Found(at_once, at_once[:0])
+        return SearchResult(at_once, at_once[:0])
     spurious = spurious_depth(k, n_spins, rng)
     Z = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0
     while len(Z) < k and in_vain <= _MOST_IN_VAIN:
         u = row_basis(factors.V)
-        pool = polish(candidates(blocks, u, Z, rng), u)
+        pool = polish(pattern_candidates(blocks, u, Z, rng), u)
         found = _deepest(pool, u, Z, len(u), spurious)
         in_vain = in_vain + 1 if len(found) == len(Z) else 0
         if len(found) == len(Z):
@@ -80,8 +80,8 @@ def search(
         Z = factors.V[: len(found)]
     n = len(Z)
     if not 0 < n < k:
-        return Found(Z, Z[:0])
-    return Found(Z, shared(blocks, far_apart(factors.X[:, n:], factors.V[n:])))
+        return SearchResult(Z, Z[:0])
+    return SearchResult(Z, shared(blocks, far_apart(factors.X[:, n:], factors.V[n:])))
 
 
 def all_at_once(pool: F32, u: F32) -> F32:

@@ -55,7 +55,7 @@ def leading(
     >>> leading(blocks_of(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
     array([6.])
     """
-    return ritz(grown(blocks, None, rank, rng), rank)
+    return ritz(extended(blocks, None, rank, rng), rank)
 
 
 class Space(NamedTuple):
@@ -67,7 +67,7 @@ class Space(NamedTuple):
     """V SᵀS."""
 
 
-def grown(
+def extended(
     blocks: SampleMatrix, known: Space | None, n_more: int, rng: np.random.Generator
 ) -> Space:
     """Return a space with so many dimensions more, as long as there are any."""

@@ -11,8 +11,8 @@ from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.spins.weights import weighted
 from dualtap.subspace.noise import balanced, count_signals, deviates, likely_rank, noise_edge
 from dualtap.subspace.singular import (
+    extended,
     gram_of,
-    grown,
     is_small,
     leading,
     leading_of,
@@ -98,11 +98,11 @@ def spectrum(
     else:
         most = min(S.n_samples, S.n_spins)
         rank = min(max(_FIRST_RANK, n_least), most)
-        space = grown(S, None, rank, rng)
+        space = extended(S, None, rank, rng)
         values, vectors = ritz(space, rank)
         while count_signals(deviates(values, total, *shape, n_removed)) == len(values) < most:
             # What is found stays: only as many directions again are iterated.
-            space, rank = grown(S, space, rank, rng), min(2 * rank, most)
+            space, rank = extended(S, space, rank, rng), min(2 * rank, most)
             values, vectors = ritz(space, rank)
     t = deviates(values, total, *shape, n_removed)
     n_signal = count_signals(t)

@@ -20,7 +20,7 @@ _CHEAP = 1000  # samples
 _NEAR = 0.5  # of the largest overlap of a sample with a vector
 
 
-def candidates(blocks: SampleMatrix, u: F32, Z: F32, rng: np.random.Generator) -> F32:
+def pattern_candidates(blocks: SampleMatrix, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     """Return ±1 vectors near which patterns may be.
 
     Rotations of the space to independent components, and samples that the patterns explain least,
@@ -44,10 +44,10 @@ def candidates(blocks: SampleMatrix, u: F32, Z: F32, rng: np.random.Generator) -
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.spins.matrix import blocks_of
-    >>> from dualtap.subspace.starts import candidates
+    >>> from dualtap.subspace.starts import pattern_candidates
     >>> s = np.array([[1, 1, -1, -1]], dtype=np.float32)
     >>> none, rng = np.empty((0, 4), np.float32), np.random.default_rng(0)
-    >>> abs(candidates(blocks_of(as_spins(s)), s / 2, none, rng) @ s.T)
+    >>> abs(pattern_candidates(blocks_of(as_spins(s)), s / 2, none, rng) @ s.T)
     array([[4.]], dtype=float32)
     """
     rest: NDArray[np.floating] = u

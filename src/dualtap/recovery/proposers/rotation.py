@@ -22,7 +22,7 @@ from dualtap.subspace.rotate import (
     row_basis,
     unmixed,
 )
-from dualtap.subspace.search import Found, all_at_once, search
+from dualtap.subspace.search import SearchResult, all_at_once, search
 from dualtap.subspace.space import likely_ranks, linear_space, pattern_space
 from dualtap.subspace.spectrum import Spectrum
 from dualtap.subspace.starts import MOST_ROTATED, far_apart, shared
@@ -171,7 +171,7 @@ def agree(a: F32, b: F32) -> bool:
 
 def straightened(
     blocks: SampleMatrix, whole: Spectrum, rng: np.random.Generator, rank: int | None
-) -> Found:
+) -> SearchResult:
     """Return the patterns of a logistic factor model that leaves nothing but noise."""
     factors = pattern_space(blocks, whole, rng, rank)
     return search(blocks, factors, rng)
