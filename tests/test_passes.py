@@ -41,7 +41,7 @@ def with_gaps(X, share=0.2):
 
 @pytest.fixture
 def packed(monkeypatch):
-    """Keep everything at one bit a spin."""
+    """Keep everything at one bit per spin."""
     monkeypatch.setattr(builder, "DENSE", 0)
 
 

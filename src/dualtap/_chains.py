@@ -69,7 +69,7 @@ class _Lanes:
         self.spins = np.ascontiguousarray(
             padded.reshape(n_groups, lanes, self.n_spins).transpose(0, 2, 1)
         )
-        # Drawn chain by chain, so that padding and grouping change nobody's generator.
+        # Drawn chain by chain, so that padding and grouping change no chain's generator.
         words = np.zeros((n_groups * lanes, 4), dtype=np.uint32)
         words[: self.n_chains] = rng.integers(0, 2**32, size=(self.n_chains, 4), dtype=np.uint32)
         words[~words.any(axis=1), 0] = 1  # the all-zero state is a fixed point of xoshiro

@@ -1,7 +1,7 @@
-r"""What patterns leave of the pairs of spins, judged on samples held out.
+r"""What patterns leave of the pairs of spins, judged on held-out samples.
 
-A pair of its own coupling :math:`\delta_{ij}` beside the patterns changes the log pseudo-likelihood
-by :math:`\delta_{ij} G_{ij} - \frac12 \delta_{ij}^2 H_{ij}`, with :math:`R = S - \tanh h`,
+A free coupling :math:`\delta_{ij}` beside the patterns changes the log pseudo-likelihood by
+:math:`\delta_{ij} G_{ij} - \frac12 \delta_{ij}^2 H_{ij}`, with :math:`R = S - \tanh h`,
 :math:`G = R^\top S + S^\top R` and :math:`H_{ij} = \sum_a (w_{ai} + w_{aj})`,
 :math:`w = 1 - \tanh^2 h`. Where the patterns are the right model, G is noise: the
 :math:`\delta = G/H` of one half of the samples gain nothing in the other. Where they are not, as
@@ -35,7 +35,7 @@ class PairGain(NamedTuple):
     patterns: float
     """Of the patterns, over independent spins with their means."""
     pairs: float
-    """Of a coupling of its own for every pair, beside the patterns, on samples held out."""
+    """Of a free coupling for every pair, beside the patterns, on held-out samples."""
 
     @property
     def share(self) -> float:
@@ -50,7 +50,7 @@ def pair_gain(
     fields: NDArray[np.float64] | None,
     means: NDArray[np.float64],
 ) -> PairGain:
-    """Return what a coupling of its own for every pair would gain beside patterns.
+    """Return what a free coupling for every pair would gain beside patterns.
 
     Couplings of every other row are judged by the remaining rows, and the other way round, each
     with the common factor that suits them best there.
@@ -177,22 +177,22 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     >>> doubt_about_couplings(3, 60, 0.001)
     ''
     >>> print(doubt_about_couplings(11, 60, 0.74))
-    patterns are the wrong model for these couplings: a coupling of its own for every pair would
-    gain 74 % of what the 11 patterns gain (at most 5 % where patterns are right); fit
-    dualtap.baselines.PseudoLikelihood instead
+    patterns do not explain the couplings: on held-out samples, a free coupling for every pair adds
+    74 % to the gain in log pseudo-likelihood of the 11 patterns (limit: 5 %); estimate couplings
+    with dualtap.baselines.PseudoLikelihood instead
     """
     if 2 * n_patterns > n_spins:
-        what = f"{n_patterns} patterns on {n_spins} spins are no couplings of low rank"
+        what = f"{n_patterns} patterns on {n_spins} spins are not a low-rank coupling matrix"
     elif share > LARGEST_SHARE:
         what = (
-            f"a coupling of its own for every pair would gain {share:.0%} of what the "
-            f"{n_patterns} pattern{'' if n_patterns == 1 else 's'} gain (at most "
-            f"{LARGEST_SHARE:.0%} where patterns are right)"
+            f"on held-out samples, a free coupling for every pair adds {share:.0%} to the gain in "
+            f"log pseudo-likelihood of the {n_patterns} pattern{'' if n_patterns == 1 else 's'} "
+            f"(limit: {LARGEST_SHARE:.0%})"
         ).replace("%", " %")
     else:
         return ""
     return (
-        f"patterns are the wrong model for these couplings: {what}; fit "
+        f"patterns do not explain the couplings: {what}; estimate couplings with "
         "dualtap.baselines.PseudoLikelihood instead"
     )
 

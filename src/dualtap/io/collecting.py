@@ -328,13 +328,13 @@ def check_memory(request: Request, shape: tuple[int, ...]) -> None:
     Traceback (most recent call last):
     ...
     ValueError: data.npy: it declares shape (1000000000, 1000000000), which takes 116415322 GB
-    even at one bit an entry
+    even at one bit per entry
     """
     needed = math.prod(shape) // 8
     if hasattr(os, "sysconf") and needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise request.error(
             f"it declares shape {shape}, which takes {needed / 2**30:.0f} GB even at one bit "
-            "an entry"
+            "per entry"
         )
 
 

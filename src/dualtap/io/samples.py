@@ -78,7 +78,7 @@ def read_samples(
     false: Words = None,
     weights: str | None = None,
 ) -> SampleFile:
-    r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
+    r"""Read samples from a file; memory holds them at one bit per spin, whatever their size.
 
     An ``.npz``, an HDF5 file or a Zarr store holds one matrix, or the samples under the name
     ``X``; ``names`` and ``sample_names`` beside it are read too. In tables (text, Parquet, Arrow) a

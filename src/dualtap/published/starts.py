@@ -48,7 +48,7 @@ def leading_eigenpair(couplings: Couplings, rng: np.random.Generator) -> tuple[f
     )
     v0 = rng.standard_normal(n)
     found = lanczos(product, 1, v0, tolerance=1e-3, which="LA")
-    if found is None:  # J v0 = 0, or no direction stands out: then any will do
+    if found is None:  # J v0 = 0, or no eigenvalue is separate: then any direction will do
         return 0.0, v0 / np.linalg.norm(v0)
     return float(found[0][0]), found[1][:, 0]
 

@@ -16,7 +16,7 @@ SINGULARITY = 1e-3
 
 
 class StepInfo(NamedTuple):
-    """Diagnostics of one step, one entry a student, on the host or where the magnetizations are."""
+    """Diagnostics of one step, one entry per student, on the host or with the magnetizations."""
 
     residual: FloatArray
     """Mean absolute value of f(m) - m over the spins, before any damping."""
@@ -88,7 +88,7 @@ def away_from_zero(x: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 
 def mean_change(new: FloatArray, old: FloatArray) -> FloatArray:
-    """Return the mean absolute difference over the spins, one value a student."""
+    """Return the mean absolute difference over the spins, one value per student."""
     xp = namespace(new)
     mean: FloatArray = xp.sum(overwritten(xp.abs, new - old), axis=1) / new.shape[1]
     return mean

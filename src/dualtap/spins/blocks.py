@@ -5,7 +5,7 @@ less than the products made with it. Blocks and tiles depend on the shape of the
 results are added in their order, so what is computed does not depend on the number of threads.
 
 A function that is applied to blocks takes the samples of one, and the same rows of whatever else
-there is a row a sample of. It knows nothing of where the samples are. Products that sum over
+there is a row per sample of. It knows nothing of where the samples are. Products that sum over
 samples count every row with its weight; a function that sums takes the weights as one more array.
 """
 
@@ -170,7 +170,7 @@ class Blocks:
         Parameters
         ----------
         function : callable
-            Returns an array with a row a sample.
+            Returns an array with a row per sample.
         *arrays : arrays of shape (n_samples, ...)
         """
         self._spins.begin_pass()
@@ -211,7 +211,7 @@ class Blocks:
         *arrays: Rows | None,
         add: Add = operator.iadd,
     ) -> tuple[Rows, Any]:
-        """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
+        """Do both in one pass: ``function`` returns an array with a row per sample, and a term."""
 
         def both(*block: Any) -> tuple[list[Rows], Any]:
             rows, term = function(*block)

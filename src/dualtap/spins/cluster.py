@@ -1,4 +1,4 @@
-"""Samples on the workers of a Dask cluster, one bit a spin.
+"""Samples on the workers of a Dask cluster, one bit per spin.
 
 Chunks of samples are packed where they are and stay there. A pass sends a function to all of them
 and brings back the sum of what it returns, added up along a tree of workers, or its rows. Whatever
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class NoWorkerError(ConnectionError):
-    """There is nobody to do the work."""
+    """The cluster has no worker."""
 
 
 _FAN_IN = 4
@@ -134,7 +134,7 @@ class ClusterSpins(Spins):
         ----------
         function : callable
             Sent once, with all that it refers to; workers pass it on to each other.
-        *arguments : sequences with an item a chunk
+        *arguments : sequences with an item per chunk
         """
         from dask import config
 
@@ -211,7 +211,7 @@ class ClusterBlocks(Blocks):
     def map_sum(
         self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows | None, add: Add = iadd
     ) -> tuple[Rows, Any]:
-        """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
+        """Do both in one pass: ``function`` returns an array with a row per sample, and a term."""
 
         def run() -> tuple[Rows, Any]:
             both = self._submit(lambda b, *cut: b.map_sum(function, *cut, add=add), arrays)

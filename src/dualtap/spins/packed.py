@@ -20,7 +20,7 @@ _AT_ONCE = 64
 
 
 class PackedSpins(Spins):
-    """A bit a spin, and another one if some are missing.
+    """A bit per spin, and another one if some are missing.
 
     Parameters
     ----------

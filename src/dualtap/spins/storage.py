@@ -205,7 +205,7 @@ class Spins(ABC):
 
 
 class DenseSpins(Spins):
-    """A byte a spin.
+    """A byte per spin.
 
     Parameters
     ----------

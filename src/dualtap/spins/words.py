@@ -23,7 +23,7 @@ def words_of(spins: Spins, *, of_sites: bool) -> NDArray[np.uint64] | None:
     ----------
     spins : Spins
     of_sites : bool
-        A row a site, a bit a sample; else a row a sample, a bit a site.
+        A row per site, a bit per sample; else a row per sample, a bit per site.
 
     Returns
     -------

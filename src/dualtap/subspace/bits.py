@@ -109,7 +109,7 @@ def _parts(sites: NDArray[np.int64], n_spins: int, step: int) -> list[Any]:
 
 
 def _factors(X: F32) -> tuple[F32, F32, F32, F32]:
-    """Return x, e^{-2x} and e^{2x}, padded, and 4 Σ|x| of each block, a row a pattern."""
+    """Return x, e^{-2x} and e^{2x}, padded, and 4 Σ|x| of each block, a row per pattern."""
     n_samples, n_bits = X.shape
     x = np.zeros((n_bits, -(-n_samples // _BLOCK) * _BLOCK), dtype=np.float32)
     x[:, :n_samples] = X.T

@@ -14,7 +14,6 @@ from dualtap.subspace.bits import FewBits, sweep
 _CERTAIN = 1e-4
 _BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
 _CROSSTALK = 4.0  # standard deviations of what samples of other patterns add to it
-_UNSURE = 0.02
 _BURN, _SWEEPS = 10, 30
 _FEW = 0.04
 """Doubt, the mean of 1-|m|, below which bits in doubt are too few to feel each other."""

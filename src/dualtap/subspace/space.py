@@ -16,7 +16,6 @@ _RESIDUAL_RANK = 32
 _RESIDUAL_ENTRIES = 2**24  # in which signals are looked for, if the data have more;
 _RESIDUAL_SAMPLES = 8  # but no fewer samples than this for each direction
 _FEW_ENTRIES, _FEW_ROWS = 2**17, 8  # looked at together, and no fewer samples
-_BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
 
 
 def pattern_space(
