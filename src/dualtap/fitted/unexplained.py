@@ -29,31 +29,18 @@ _MOST_SPINS = 1024
 _FEWEST_ROWS = 2  # per spin, below which couplings of single pairs are noise
 
 
-class PairGain(NamedTuple):
-    """What patterns and single pairs gain over independent spins, in nats."""
-
-    patterns: float
-    """Of the patterns, over independent spins with their means."""
-    pairs: float
-    """Of a free coupling for every pair, beside the patterns, on held-out samples."""
-
-    @property
-    def share(self) -> float:
-        """Gain of the pairs over that of the patterns; NaN if it is not known."""
-        return self.pairs / self.patterns if self.patterns > 0 else np.nan
-
-
-def pair_gain(
+def pair_share(
     rows: NDArray[np.int8],
     patterns: NDArray[np.int8],
     strengths: NDArray[np.float64],
     fields: NDArray[np.float64] | None,
     means: NDArray[np.float64],
-) -> PairGain:
-    """Return what a free coupling for every pair would gain beside patterns.
+) -> float:
+    """Return what a free coupling for every pair would gain, over the gain of the patterns.
 
-    Couplings of every other row are judged by the remaining rows, and the other way round, each
-    with the common factor that suits them best there.
+    Both in log pseudo-likelihood: of the patterns over independent spins with their means, of the
+    couplings beside the patterns. Couplings of every other row are judged by the remaining rows,
+    and the other way round, each with the common factor that suits them best there.
 
     Parameters
     ----------
@@ -66,23 +53,23 @@ def pair_gain(
 
     Returns
     -------
-    PairGain
+    float
         NaN without patterns, for more than 1024 spins, or fewer than two rows per spin.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel
-    >>> from dualtap.fitted.unexplained import pair_gain
+    >>> from dualtap.fitted.unexplained import pair_share
     >>> teacher = HopfieldModel.random(60, 2, beta=1.2, random_state=0)
     >>> X = teacher.sample(500, random_state=1)
-    >>> found = pair_gain(X, teacher.patterns, teacher.strengths, None, np.zeros(60))
-    >>> bool(abs(found.share) < 0.01)
+    >>> share = pair_share(X, teacher.patterns, teacher.strengths, None, np.zeros(60))
+    >>> bool(abs(share) < 0.01)
     True
     """
     n_rows, n_spins = rows.shape
     if not len(patterns) or n_spins > _MOST_SPINS or n_rows < _FEWEST_ROWS * n_spins:
-        return PairGain(np.nan, np.nan)
+        return np.nan
     S = rows.astype(np.float32)
     h = observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
     t, observed = np.tanh(h), S != 0
@@ -91,18 +78,7 @@ def pair_gain(
     gain = _held_out_gain(*halves) + _held_out_gain(*halves[::-1])
     alone = np.arctanh(np.clip(means, -1 + 1e-3, 1 - 1e-3)).astype(np.float32)
     L = log_likelihoods(S, h).sum() - log_likelihoods(S, np.broadcast_to(alone, S.shape)).sum()
-    return PairGain(float(L), gain)
-
-
-def pair_share(
-    rows: NDArray[np.int8],
-    patterns: NDArray[np.int8],
-    strengths: NDArray[np.float64],
-    fields: NDArray[np.float64] | None,
-    means: NDArray[np.float64],
-) -> float:
-    """Return the share of :func:`pair_gain`."""
-    return pair_gain(rows, patterns, strengths, fields, means).share
+    return gain / float(L) if L > 0 else np.nan
 
 
 class Pairs(NamedTuple):
@@ -129,7 +105,7 @@ def unexplained_pairs(
 
     Parameters
     ----------
-    rows, patterns, strengths, fields, means : as in :func:`pair_gain`
+    rows, patterns, strengths, fields, means : as in :func:`pair_share`
     top : int
         So many pairs; none for more than 1024 spins.
 
@@ -169,7 +145,7 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     ----------
     n_patterns, n_spins : int
     share : float
-        Of :class:`PairGain`; NaN if it is not known.
+        Of :func:`pair_share`; NaN if it is not known.
 
     Examples
     --------

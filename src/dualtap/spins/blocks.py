@@ -86,7 +86,6 @@ class Blocks:
 
     @cached_property
     def n_observed(self) -> NDArray[np.float64]:
-        """Observed entries of each sample, at least 1."""
         if self.complete:
             return np.broadcast_to(float(self.n_spins), self.n_samples)
         result: NDArray[np.float64] = np.maximum(self._spins.n_observed, 1, dtype=np.float64)
@@ -94,18 +93,15 @@ class Blocks:
 
     @property
     def complete(self) -> bool:
-        """Nothing is missing."""
         return self._spins.complete
 
     @property
     def total_observed(self) -> float:
-        """Observed entries of all samples."""
         if self._spins.weights is None:
             return float(self.n_observed.sum())
         return float(self.n_observed @ self._spins.weights)
 
     def changed(self, function: Callable[..., F32], *arrays: Rows | None) -> Blocks:
-        """Return blocks whose samples are ``function(S, *rows of arrays)`` of these."""
         other = copy(self)
         other._plain, other._gram = False, None
         if self._dense is None:
@@ -125,31 +121,25 @@ class Blocks:
         return array
 
     def minus(self, t: F32) -> Blocks:
-        """Return the same blocks with ``t``, one value per site, taken off the observed entries."""
         if self.complete:
             return self.changed(lambda S: S - t)
         return self.changed(lambda S: S - t * (S != 0))
 
     def at_hand(self) -> F32 | None:
-        """Return all entries if they are held as floats, else None."""
         return self._dense
 
     def rows(self, samples: NDArray[np.int64]) -> F32:
-        """Return chosen rows."""
         if self._dense is not None:
             return self._dense[samples]
         return self._as_changed(self._spins.take(samples).floats(slice(None)), samples)
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return chosen spins of all samples, whatever was done to them since."""
         return self._spins.columns(sites)
 
     def chosen(self, n_entries: int, *, least: int = 1) -> NDArray[np.int64]:
-        """Return which rows :meth:`subsample` takes."""
         return self._spins.chosen(n_entries, least=least)[0]
 
     def subsample(self, n_entries: int, *, least: int = 1) -> Blocks:
-        """Return evenly spread rows of at most that many entries, and at least ``least`` rows."""
         part = self._spins.subsample(n_entries, least=least)
         if part is self._spins:
             return self
@@ -165,14 +155,6 @@ class Blocks:
         return Blocks(part, workers=self._workers)
 
     def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
-        """Return ``function(S, *rows of arrays)`` of every block, one after the other.
-
-        Parameters
-        ----------
-        function : callable
-            Returns an array with a row per sample.
-        *arrays : arrays of shape (n_samples, ...)
-        """
         self._spins.begin_pass()
         whole: list[Rows] = []
         alone = Lock()
@@ -191,10 +173,6 @@ class Blocks:
     def sum(
         self, function: Callable[..., Any], *arrays: Rows | None, add: Add = operator.iadd
     ) -> Any:
-        """Return the sum of ``function(S, *rows of arrays)`` over the blocks.
-
-        Few of its terms are held at a time. The first of two summands is used up by ``add``.
-        """
         self._spins.begin_pass()
         n_groups = min(max(_GROUPED // self.n_spins, _FEWEST_GROUPS), _MOST_GROUPS)
         groups = slices(len(self._rows), -(-len(self._rows) // n_groups))
@@ -211,8 +189,6 @@ class Blocks:
         *arrays: Rows | None,
         add: Add = operator.iadd,
     ) -> tuple[Rows, Any]:
-        """Do both in one pass: ``function`` returns an array with a row per sample, and a term."""
-
         def both(*block: Any) -> tuple[list[Rows], Any]:
             rows, term = function(*block)
             return [rows], term
@@ -224,12 +200,10 @@ class Blocks:
         return np.concatenate(parts), total
 
     def dot(self, V: F32) -> F32:
-        """Return S Vᵀ, shape (n_samples, len(V))."""
         tiles = self._tiles
         return self.map(lambda S: S @ V.T) if tiles is None else tiles.dot(V)
 
     def transposed_dot(self, X: F32) -> F32:
-        """Return Xᵀ S, every row with its weight, shape (X.shape[1], n_spins)."""
         X, tiles = weighted(X, self.weights), self._tiles
         summed: F32 = (
             self.sum(lambda S, x: x.T @ S, X) if tiles is None else tiles.transposed_dot(X)
@@ -237,7 +211,6 @@ class Blocks:
         return summed
 
     def gram_dot(self, V: F32) -> F32:
-        """Return V SᵀS in one pass, every row with its weight, shape (len(V), n_spins)."""
         if self._gram is not None:
             return V @ self._gram
         if self._tiles is not None:
@@ -261,11 +234,9 @@ class Blocks:
 
     @property
     def knows_gram(self) -> bool:
-        """Whether SᵀS is known."""
         return self._gram is not None
 
     def gram(self) -> F32:
-        """Return SᵀS, every row with its weight; it is kept."""
         if self._gram is None:
             self._gram = self._counted_gram(of_sites=True)
         if self._gram is None:
@@ -274,7 +245,6 @@ class Blocks:
         return self._gram
 
     def row_gram(self) -> F32:
-        """Return √w S Sᵀ √w."""
         counted = self._counted_gram(of_sites=False)
         if counted is not None:
             return counted
@@ -290,7 +260,6 @@ class Blocks:
         return counted_gram(self._spins, of_sites=of_sites) if plain else None
 
     def sum_of_squares(self) -> float:
-        """Return the sum of all squared entries."""
         if self.complete and self._plain:
             return float(self.total_weight * self.n_spins)
         return float(self.sum(_square, self.weights))

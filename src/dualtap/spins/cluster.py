@@ -201,17 +201,14 @@ class ClusterBlocks(Blocks):
         return ClusterBlocks(part) if isinstance(part, ClusterSpins) else Blocks(part)
 
     def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
-        """Return ``function(S, *rows of arrays)`` of every block, one after the other."""
         return self._rows_of(lambda blocks, *cut: blocks.map(function, *cut), *arrays)
 
     def sum(self, function: Callable[..., Any], *arrays: Rows | None, add: Add = iadd) -> Any:
-        """Return the sum of ``function(S, *rows of arrays)`` over the blocks."""
         return self._sum_of(lambda blocks, *cut: blocks.sum(function, *cut, add=add), arrays, add)
 
     def map_sum(
         self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows | None, add: Add = iadd
     ) -> tuple[Rows, Any]:
-        """Do both in one pass: ``function`` returns an array with a row per sample, and a term."""
 
         def run() -> tuple[Rows, Any]:
             both = self._submit(lambda b, *cut: b.map_sum(function, *cut, add=add), arrays)
@@ -224,16 +221,13 @@ class ClusterBlocks(Blocks):
         return self._spins.surely(run)
 
     def dot(self, V: F32) -> F32:
-        """Return S Vᵀ, shape (n_samples, len(V))."""
         return self._rows_of(lambda blocks: blocks.dot(V))
 
     def transposed_dot(self, X: F32) -> F32:
-        """Return Xᵀ S, shape (X.shape[1], n_spins)."""
         result: F32 = self._sum_of(lambda blocks, x: blocks.transposed_dot(x), (X,), iadd)
         return result
 
     def gram_dot(self, V: F32) -> F32:
-        """Return V SᵀS in one pass, shape (len(V), n_spins)."""
         if self._gram is not None:
             return V @ self._gram
         result: F32 = self._sum_of(lambda blocks: blocks.gram_dot(V), (), iadd)

@@ -47,23 +47,19 @@ class ForeignBlocks(Blocks):
         return like(self._there, array)
 
     def changed(self, function: Callable[..., F32], *arrays: Rows | None) -> Blocks:
-        """Return blocks whose samples are ``function(S, *rows of arrays)`` of these."""
         other = super().changed(function, *arrays)
         assert isinstance(other, ForeignBlocks)  # a copy of this
         other._there, other._gram_there = other._moved(self._there), None
         return other
 
     def dot(self, V: Any) -> Any:
-        """Return S Vᵀ, shape (n_samples, len(V)), in the namespace of V."""
         return self._product(V, lambda v: self._there @ v.T)
 
     def transposed_dot(self, X: Any) -> Any:
-        """Return Xᵀ S, shape (X.shape[1], n_spins), in the namespace of X."""
         w = self._weights_there
         return self._product(X, lambda x: (x if w is None else x * w).T @ self._there)
 
     def gram_dot(self, V: Any) -> Any:
-        """Return V SᵀS, shape (len(V), n_spins), in the namespace of V."""
         if self._gram is None:
             return self._product(V, self._gram_product)
         if self._gram_there is None:

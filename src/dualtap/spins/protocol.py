@@ -82,7 +82,10 @@ class SampleMatrix(Protocol):
         """Return ``function(S, *rows of arrays)``, an array with a row per row of S."""
 
     def sum(self, function: Callable[..., Any], *arrays: Rows | None, add: Add = iadd) -> Any:
-        """Return the sum of ``function(S, *rows of arrays)`` over blocks of rows."""
+        """Return the sum of ``function(S, *rows of arrays)`` over blocks of rows.
+
+        Few of its terms are held at a time. The first of two summands is used up by ``add``.
+        """
 
     def map_sum(
         self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows | None, add: Add = iadd

@@ -16,35 +16,12 @@ _HELD = 2**22
 
 
 def slices(n: int, step: int) -> list[slice]:
-    """Return slices of so many of n rows each, the last of what is left.
-
-    Examples
-    --------
-    >>> from dualtap.spins.tiles import slices
-    >>> slices(5, 3)
-    [slice(0, 3, None), slice(3, 5, None)]
-    """
+    """Return slices of so many of n rows each, the last of what is left."""
     return [slice(k, min(k + step, n)) for k in range(0, n, step)]
 
 
 class Tiles:
-    """Products with packed samples as they are.
-
-    Parameters
-    ----------
-    spins : PackedSpins
-    workers : int
-        Threads.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.spins.packed import PackedSpins
-    >>> from dualtap.spins.tiles import Tiles
-    >>> tiles = Tiles(PackedSpins(np.array([[0b10100000]], dtype=np.uint8), None, 4, "0/1"), 1)
-    >>> tiles.dot(np.ones((1, 4), dtype=np.float32))
-    array([[0.]], dtype=float32)
-    """
+    """Products with packed samples as they are, by so many threads."""
 
     def __init__(self, spins: PackedSpins, workers: int) -> None:
         self._spins, self._workers = spins, workers
