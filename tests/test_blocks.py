@@ -274,6 +274,36 @@ def test_some_samples(made):
     assert (few.n_samples, few._workers) == (7, 2)
     assert b.subsample(83 * 9) is b
     assert b.subsample(84 * 9) is b
+    assert b.subsample(9, least=7).n_samples == 7
+    np.testing.assert_array_equal(b.chosen(9, least=7), spread(83, 7))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_parts_come_here_without_a_pass(made, missing, reads):
+    S, a = signs((83, 9), missing), np.arange(83, dtype=np.float32)[:, None]
+    b, rows, sites = made(S), np.array([80, 3, 3]), np.array([8, 0])
+    changed = b.changed(lambda S, x: S * x, a).changed(lambda S: S + 1)
+    np.testing.assert_array_equal(b.rows(rows), S[rows])
+    np.testing.assert_array_equal(changed.rows(rows), (S * a + 1)[rows])
+    for one in (b, changed):  # the spins themselves, whatever was done to them
+        np.testing.assert_array_equal(one.columns(sites), S[:, sites])
+    assert reads.entries == 0
+
+
+@pytest.mark.parametrize("shape", [(9, 83), (60, 9)])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_products_of_samples_with_each_other(shape, missing, reads):
+    S, w = signs(shape, missing), np.arange(1, shape[0] + 1, dtype=float)
+    spins = DenseSpins(S, "-1/+1")
+    exact = S @ S.T.astype(int)
+    np.testing.assert_array_equal(Blocks(spins).row_gram(), exact)
+    np.testing.assert_array_equal(Blocks(spins).changed(np.negative).row_gram(), exact)
+    assert reads.entries == 2 * S.size
+    root = np.sqrt(w)
+    weighted = Blocks(spins.weighted(w)).row_gram()
+    np.testing.assert_allclose(weighted, root[:, None] * exact * root, rtol=1e-5, atol=1e-4)
+    with pytest.raises(ValueError, match="need them as floats"):
+        Blocks(spins, held=False).row_gram()
 
 
 def test_what_was_done_to_samples_is_known(made):
