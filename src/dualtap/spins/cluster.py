@@ -94,10 +94,6 @@ class ClusterSpins(Spins):
         """Return some samples as bytes."""
         return self.take(np.arange(*rows.indices(self.n_samples))).values
 
-    def floats(self, rows: slice) -> NDArray[np.float32]:
-        """Return some samples as single precision numbers."""
-        return self.block(rows).astype(np.float32)
-
     def take(self, samples: NDArray[np.int64]) -> PackedSpins:
         """Return chosen samples, packed, in this process."""
         order = np.argsort(samples, kind="stable")
@@ -194,9 +190,6 @@ class ClusterBlocks(Blocks):
 
     _spins: ClusterSpins
 
-    def __init__(self, spins: ClusterSpins) -> None:
-        super().__init__(spins)
-
     def _blocks_of_part(self, part: Spins) -> Blocks:
         return ClusterBlocks(part) if isinstance(part, ClusterSpins) else Blocks(part)
 
@@ -209,7 +202,6 @@ class ClusterBlocks(Blocks):
     def map_sum(
         self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows | None, add: Add = iadd
     ) -> tuple[Rows, Any]:
-
         def run() -> tuple[Rows, Any]:
             both = self._submit(lambda b, *cut: b.map_sum(function, *cut, add=add), arrays)
             client = self._spins.client

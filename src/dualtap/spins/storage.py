@@ -111,9 +111,9 @@ class Spins(ABC):
     def block(self, rows: slice) -> NDArray[np.int8]:
         """Return some samples as bytes."""
 
-    @abstractmethod
     def floats(self, rows: slice) -> NDArray[np.float32]:
         """Return some samples as single precision numbers."""
+        return self.block(rows).astype(np.float32)
 
     @abstractmethod
     def take(self, samples: NDArray[np.int64]) -> Spins:
@@ -234,10 +234,6 @@ class DenseSpins(Spins):
     def block(self, rows: slice) -> NDArray[np.int8]:
         """Return some samples as bytes."""
         return self._values[rows]
-
-    def floats(self, rows: slice) -> NDArray[np.float32]:
-        """Return some samples as single precision numbers."""
-        return self._values[rows].astype(np.float32)
 
     def take(self, samples: NDArray[np.int64]) -> DenseSpins:
         """Return chosen samples."""
