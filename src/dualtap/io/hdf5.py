@@ -243,7 +243,7 @@ def write_h5(file: IO[bytes], spins: Spins, beside: Beside) -> None:
         for name, texts in beside.items():
             encoded = np.char.encode(texts, "utf-8")
             # Of fixed length: others go through a heap, in which a damaged file can be an endless
-            # loop for whoever reads it.
+            # loop for its readers.
             kind = h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1))
             out.create_dataset(name, data=encoded.astype(kind))
     if tolerant.error is not None:

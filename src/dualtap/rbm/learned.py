@@ -48,7 +48,7 @@ class LearnedRBM(
     TransformerMixin,
     BaseEstimator,
 ):
-    """The part of :class:`HopfieldRBM` that follows from a training run, whoever made it."""
+    """The part of :class:`HopfieldRBM` that follows from a training run."""
 
     hidden: str | Prior
     beta: float | None

@@ -53,7 +53,7 @@ def distinct_rows(spins: Spins) -> Spins:
     mapped = isinstance(spins, PackedSpins) and isinstance(spins.bits, np.memmap)
     if mapped or not isinstance(spins, (PackedSpins, DenseSpins)):
         return spins
-    rng = np.random.default_rng()  # whoever makes the data shall not know which hashes are equal
+    rng = np.random.default_rng()  # so that no data can be made with many equal hashes
     while True:
         rows = _Rows(spins, rng)
         different = rows.different()

@@ -1,4 +1,4 @@
-"""How much of the samples is read: counted where a pass begins, for whoever asks."""
+"""How much of the samples is read: counted where a pass begins, if a caller asks for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def counted_reads() -> Iterator[Reads]:
         yield reads
     finally:
         _reads.reset(token)
-        count_reads(reads.entries)  # for whoever counts around this
+        count_reads(reads.entries)  # for a caller that counts, too
 
 
 def count_reads(entries: int) -> None:

@@ -1,4 +1,4 @@
-"""How sure we are of every bit where fields are strong, or only the space is known."""
+"""Posteriors of pattern bits where fields are strong, or only the space is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure we are of every bit where fields are weak: TAP for all patterns, then the sites."""
+"""Posteriors of pattern bits where fields are weak: TAP for all patterns, then the sites."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WeakFieldPosterior:
     """
 
     def __init__(self, residual: SampleMatrix, D: F32, n_patterns: int) -> None:
-        if _gram_pays(residual, n_patterns):
+        if _needs_gram(residual, n_patterns):
             residual.gram()  # which they keep
         self._blocks = residual
         share = residual.total_observed / (residual.total_weight * residual.n_spins)
@@ -73,7 +73,7 @@ class WeakFieldPosterior:
         return _draw_sites(SitePosterior(to_numpy(F), L), self._tap.D, m, rng)
 
 
-def _gram_pays(blocks: SampleMatrix, n_patterns: int) -> bool:
+def _needs_gram(blocks: SampleMatrix, n_patterns: int) -> bool:
     """Say whether products with SᵀS are worth making it: iterations take two passes else."""
     if blocks.knows_gram or blocks.at_hand() is None or not is_small(blocks):
         return False
