@@ -222,14 +222,10 @@ class Blocks:
         )
         return summed
 
-    @property
-    def counts_bits(self) -> bool:
-        """Samples at hand as bytes are made bits, and those that differ counted."""
-        return self._plain and isinstance(self._spins, DenseSpins) and self.complete
-
     def sign_dot(self, Z: F32) -> F32:
-        """Return S Zᵀ for vectors Z of ±1: counting is as exact, and several times as fast."""
-        counted = counted_products(self._spins, Z) if self.counts_bits else None
+        # Bytes are made bits, and those that differ counted: as exact, and several times as fast.
+        at_hand = self._plain and isinstance(self._spins, DenseSpins)
+        counted = counted_products(self._spins, Z) if at_hand else None
         return self.dot(Z) if counted is None else counted
 
     @property

@@ -82,7 +82,7 @@ class ClusterSpins(Spins):
     def n_observed(self) -> NDArray[np.integer]:
         """Entries with a value in each sample, shape (n_samples,)."""
         if self.complete:
-            return np.full(self.n_samples, self.n_spins)
+            return np.broadcast_to(self.n_spins, self.n_samples)
         return np.concatenate(self.each(lambda chunk: chunk.n_observed))
 
     @property

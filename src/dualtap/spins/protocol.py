@@ -106,10 +106,6 @@ class SampleMatrix(Protocol):
     def gram_dot(self, V: Any) -> Any:
         """Return V SᵀS, shape (len(V), n_spins), in one pass, or none if SᵀS is known."""
 
-    @property
-    def counts_bits(self) -> bool:
-        """Whether :meth:`sign_dot` counts bits, which is fastest for all rows at once."""
-
     def sign_dot(self, Z: F32) -> F32:
         """Return S Zᵀ for vectors Z of ±1, shape (n_samples, len(Z))."""
 
