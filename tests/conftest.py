@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from dualtap import cli
+from dualtap.spins.passes import counted_reads
 
 # The same examples on every machine and every run: a red test is a fact, not luck.
 settings.register_profile(
@@ -34,6 +35,13 @@ def one_blas_thread():
     """BLAS threads that wait for each other on a busy machine make small products slow."""
     with threadpool_limits(1):
         yield
+
+
+@pytest.fixture
+def reads():
+    """Count the entries of samples that the test reads."""
+    with counted_reads() as reads:
+        yield reads
 
 
 @pytest.fixture

@@ -96,6 +96,16 @@ def test_the_public_surface_is_small():
     assert all(hasattr(dualtap, name) for name in dualtap.__all__)
 
 
+def test_only_spins_know_where_samples_are():
+    """Everywhere else they are a `SampleMatrix`: no type is tested and no attribute written."""
+    there = r"\b((Packed|Cluster)Spins|(Cluster|Foreign)?Blocks)\b"
+    leak = re.compile(
+        rf"import .*{there}|isinstance\([^)]*({there}|DenseSpins)|\b(blocks|residual)\.\w+ = "
+    )
+    outside = [path for path in MODULES if layer_of(path) != "spins"]
+    assert not [path.name for path in outside if leak.search(path.read_text(encoding="utf-8"))]
+
+
 def test_no_public_name_hides_a_module():
     """``import dualtap.solve as solve`` must give the module."""
     for path in MODULES:

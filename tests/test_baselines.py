@@ -22,7 +22,7 @@ from dualtap.baselines import (
     PseudoLikelihood,
 )
 from dualtap.baselines.decimation import decimate
-from dualtap.baselines.mean_field import centred, magnetizations, mean_field_couplings
+from dualtap.baselines.mean_field import centred, mean_field_couplings, spin_means
 from dualtap.baselines.regressions import (
     PenalisedLoss,
     ising_pseudo_likelihood,
@@ -348,7 +348,7 @@ def test_mean_field_is_right_to_first_order(field, order):
 
 def test_the_fields_solve_the_mean_field_equations():
     model = NaiveMeanField().fit(data())
-    m = magnetizations(data())
+    m = spin_means(data())
     assert np.abs(m).max() < 1
     np.testing.assert_allclose(np.tanh(model.fields_ + model.couplings_ @ m), m, atol=1e-10)
 

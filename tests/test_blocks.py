@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualtap as dt
-from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, blocks, builder
+from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, as_spins, blocks, builder, tiles
 from dualtap.spins import packed as packed_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.builder import Seen
@@ -45,8 +45,8 @@ def small(monkeypatch):
     monkeypatch.setattr(blocks, "_ENTRIES", 1)
     monkeypatch.setattr(blocks, "_ROWS", 5)
     monkeypatch.setattr(blocks, "_FEWEST_ROWS", 3)
-    monkeypatch.setattr(blocks, "_TILE", 16)
-    monkeypatch.setattr(blocks, "_HELD", 16 * 3 * 2)  # two tiles of the products with 3 vectors
+    monkeypatch.setattr(tiles, "_TILE", 16)
+    monkeypatch.setattr(tiles, "_HELD", 16 * 3 * 2)  # two tiles of the products with 3 vectors
 
 
 # --- Tiles --------------------------------------------------------------------------------------
@@ -70,8 +70,8 @@ def test_products_of_tiles(n_samples, n_spins, n_vectors, missing, tile, held, r
     exact = S.astype(np.float64)
     centred = exact - t * (S != 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_TILE", tile)
-        patch.setattr(blocks, "_HELD", held)
+        patch.setattr(tiles, "_TILE", tile)
+        patch.setattr(tiles, "_HELD", held)
         patch.setattr(blocks, "_ROWS", rows)
         patch.setattr(blocks, "_FEWEST_ROWS", rows)
         patch.setattr(blocks, "_ENTRIES", 1)
@@ -90,7 +90,7 @@ def test_products_of_tiles_of_their_own_size(shape):
     S = signs(shape, 0.1)
     V, X = small_numbers((3, shape[1]), 1), small_numbers((shape[0], 3), 2)
     b = Blocks(packed(S), workers=2)
-    assert len(b._row_tiles()) > 1
+    assert len(b._tiles.row_tiles) > 1
     exact = S.astype(np.float64)
     np.testing.assert_array_equal(b.dot(V.astype(np.float32)), exact @ V.T)
     np.testing.assert_array_equal(b.transposed_dot(X.astype(np.float32)), X.T @ exact)
@@ -99,7 +99,7 @@ def test_products_of_tiles_of_their_own_size(shape):
 
 def test_no_more_than_tiles_and_a_few_products_are_held(small, monkeypatch):
     sizes, groups = [], []
-    unpack, add = PackedSpins.floats, Blocks._add_site_products
+    unpack, add = PackedSpins.floats, tiles.Tiles._add_site_products
 
     def floats(self, *tile):
         result = unpack(self, *tile)
@@ -111,7 +111,7 @@ def test_no_more_than_tiles_and_a_few_products_are_held(small, monkeypatch):
         add(self, result, X, row_tiles)
 
     monkeypatch.setattr(PackedSpins, "floats", floats)
-    monkeypatch.setattr(Blocks, "_add_site_products", added)
+    monkeypatch.setattr(tiles.Tiles, "_add_site_products", added)
     Blocks(packed(signs((85, 41))), workers=1).gram_dot(np.ones((3, 41), np.float32))
     assert max(sizes) == (16, 16)
     assert groups == [(32, 3), (32, 3), (21, 3)]
@@ -204,7 +204,7 @@ def test_several_arrays_are_cut_alike(made):
     np.testing.assert_allclose(made(S).map(check, A, n), np.column_stack([A, n]))
 
 
-def test_every_pass_is_counted_once(made):
+def test_every_pass_is_counted_once(made, reads):
     b = made(signs((23, 9)))
     V, X = np.ones((2, 9), np.float32), np.ones((23, 2), np.float32)
     c = b.changed(np.tanh)
@@ -218,9 +218,9 @@ def test_every_pass_is_counted_once(made):
     ]
     for k, one in enumerate(passes * 2):
         one(b if k < len(passes) else c)
-        assert b.spins.reads.entries == (k + 1) * 23 * 9
-    b.some(10).map(lambda S: S)
-    assert b.spins.reads.entries == 2 * len(passes) * 23 * 9 + 10 * 9
+        assert reads.entries == (k + 1) * 23 * 9
+    b.subsample(10 * 9).map(lambda S: S)
+    assert reads.entries == 2 * len(passes) * 23 * 9 + 10 * 9
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -251,7 +251,7 @@ def test_changes_of_packed_samples_wait_for_a_pass(small):
     b = Blocks(packed(signs((23, 9))), workers=1)
     changed = b.changed(change, np.ones((23, 1), np.float32)).changed(np.negative)
     assert calls == []
-    assert changed.dense is None
+    assert changed.at_hand() is None
     changed.sum(lambda S: S.sum())
     assert sum(calls) == 23
     b.sum(lambda S: S.sum())
@@ -268,58 +268,90 @@ def test_means_are_taken_off_what_was_observed(made, missing):
 def test_some_samples(made):
     S = signs((83, 9), 0.2)
     b = made(S)
-    few = b.some(7)
+    few = b.subsample(7 * 9)
     np.testing.assert_array_equal(few.map(lambda S: S), S[spread(83, 7)])
     np.testing.assert_array_equal(few.n_observed, b.n_observed[spread(83, 7)])
     assert (few.n_samples, few._workers) == (7, 2)
-    assert b.some(83) is b
-    assert b.some(84) is b
+    assert b.subsample(83 * 9) is b
+    assert b.subsample(84 * 9) is b
+    assert b.subsample(9, least=7).n_samples == 7
+    np.testing.assert_array_equal(b.chosen(9, least=7), spread(83, 7))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_parts_come_here_without_a_pass(made, missing, reads):
+    S, a = signs((83, 9), missing), np.arange(83, dtype=np.float32)[:, None]
+    b, rows, sites = made(S), np.array([80, 3, 3]), np.array([8, 0])
+    changed = b.changed(lambda S, x: S * x, a).changed(lambda S: S + 1)
+    np.testing.assert_array_equal(b.rows(rows), S[rows])
+    np.testing.assert_array_equal(changed.rows(rows), (S * a + 1)[rows])
+    for one in (b, changed):  # the spins themselves, whatever was done to them
+        np.testing.assert_array_equal(one.columns(sites), S[:, sites])
+    assert reads.entries == 0
+
+
+@pytest.mark.parametrize("shape", [(9, 83), (60, 9)])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_products_of_samples_with_each_other(shape, missing, reads):
+    S, w = signs(shape, missing), np.arange(1, shape[0] + 1, dtype=float)
+    spins = DenseSpins(S, "-1/+1")
+    exact = S @ S.T.astype(int)
+    np.testing.assert_array_equal(Blocks(spins).row_gram(), exact)
+    np.testing.assert_array_equal(Blocks(spins).changed(np.negative).row_gram(), exact)
+    assert reads.entries == 2 * S.size
+    root = np.sqrt(w)
+    weighted = Blocks(spins.weighted(w)).row_gram()
+    np.testing.assert_allclose(weighted, root[:, None] * exact * root, rtol=1e-5, atol=1e-4)
+    with pytest.raises(ValueError, match="need them as floats"):
+        Blocks(spins, held=False).row_gram()
 
 
 def test_what_was_done_to_samples_is_known(made):
     b = made(signs((83, 9)))
     changed = b.changed(np.negative)
-    assert b.plain
-    assert b.some(7).plain
-    assert not changed.plain
-    assert not b.minus(np.ones(9, np.float32)).plain
-    assert not changed.some(7).plain
-    assert not changed.changed(np.negative).plain
-    assert b.plain  # still
+    assert b._plain
+    assert b.subsample(7 * 9)._plain
+    assert not changed._plain
+    assert not b.minus(np.ones(9, np.float32))._plain
+    assert not changed.subsample(7 * 9)._plain
+    assert not changed.changed(np.negative)._plain
+    assert b._plain  # still
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_a_gram_matrix_at_hand_saves_the_pass(made, missing):
+def test_a_gram_matrix_at_hand_saves_the_pass(made, missing, reads):
     S, V = signs((83, 9), missing), small_numbers((2, 9), 1)
     b = made(S)
-    assert b.gram is None
+    assert not b.knows_gram
     exact = S.T.astype(np.float64) @ S
-    b.gram = exact.astype(np.float32)
+    np.testing.assert_array_equal(b.gram(), exact)
+    assert b.gram() is b.gram()
+    assert reads.entries == S.size
     np.testing.assert_array_equal(b.gram_dot(V.astype(np.float32)), V @ exact)
-    assert b.spins.reads.entries == 0
+    assert reads.entries == S.size
     # It is that of all samples as they are, of no others.
     few = S[spread(83, 7)].astype(np.float64)
-    for other, T in ((b.changed(lambda S: 2 * S), 2.0 * S), (b.some(7), few)):
-        assert other.gram is None
+    for other, T in ((b.changed(lambda S: 2 * S), 2.0 * S), (b.subsample(7 * 9), few)):
+        assert not other.knows_gram
         np.testing.assert_array_equal(other.gram_dot(V.astype(np.float32)), V @ T.T @ T)
-    assert b.gram is not None
+    assert b.knows_gram
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_squares_of_spins_are_their_number(made, missing):
+def test_squares_of_spins_are_their_number(made, missing, reads):
     S = signs((23, 9), missing)
     b = made(S)
     assert b.sum_of_squares() == np.count_nonzero(S)
-    assert b.spins.reads.entries == (S.size if missing else 0)
+    assert reads.entries == (S.size if missing else 0)
     t = small_numbers(9, 1).astype(np.float32)
     assert b.minus(t).sum_of_squares() == np.square(np.where(S != 0, S - t, 0)).sum()
 
 
 def test_bytes_that_are_not_held():
     spins = DenseSpins(signs((23, 9)), "-1/+1")
-    assert Blocks(spins, held=False).dense is None
-    np.testing.assert_array_equal(Blocks(spins).dense, spins.values)
-    assert Blocks(packed(spins.values)).dense is None
+    assert Blocks(spins, held=False).at_hand() is None
+    np.testing.assert_array_equal(Blocks(spins).at_hand(), spins.values)
+    assert Blocks(packed(spins.values)).at_hand() is None
 
 
 def test_share_of_what_was_observed(made):
@@ -328,7 +360,7 @@ def test_share_of_what_was_observed(made):
     b = made(S)
     observed = np.maximum((S != 0).sum(axis=1), 1)
     np.testing.assert_array_equal(b.n_observed, observed)
-    assert b.share == pytest.approx(observed.sum() / S.size)
+    assert b.total_observed == observed.sum()
     assert not b.complete
 
 
@@ -380,7 +412,7 @@ def test_large_samples_are_on_disk(little_memory, missing, monkeypatch):
     assert not on_disk(spins.take(rows))
     np.testing.assert_array_equal(spins.columns(sites), S[:, sites])
     np.testing.assert_array_equal(spins.transposed().values, S.T)
-    np.testing.assert_array_equal(spins.some(9).values, here.some(9).values)
+    np.testing.assert_array_equal(spins.subsample(9 * 45).values, here.subsample(9 * 45).values)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -459,13 +491,13 @@ class Pages:
         self.n_given += 1
 
 
-def test_a_pass_gives_back_what_the_last_one_read(little_memory):
+def test_a_pass_gives_back_what_the_last_one_read(little_memory, reads):
     S = signs((130, 45), 0.1)
     spins = as_spins(S, zero_is_missing=True)
     for _ in range(3):
         spins.begin_pass()
         np.testing.assert_array_equal(spins.values, S)
-    assert spins.reads.entries == 3 * S.size
+    assert reads.entries == 3 * S.size
     planes = spins._bits, spins._observed
     kept = [plane._mmap for plane in planes]
     for plane in planes:
@@ -597,7 +629,7 @@ def test_changes_go_with_some_samples():
     for spins in (DenseSpins(S, "-1/+1"), packed(S)):
         changed = Blocks(spins).changed(lambda s, x: s * x, a).changed(lambda s: s + 1)
         chosen = spread(60, 7)
-        found = changed.some(7).map(lambda s: s)
+        found = changed.subsample(7 * 45).map(lambda s: s)
         np.testing.assert_array_equal(found, (S * a + 1)[chosen])
 
 

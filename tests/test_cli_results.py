@@ -131,7 +131,7 @@ def test_doubtful_couplings_come_with_a_warning(data):
     code, out, err = data("couplings", "doubt.npz", "-o", "doubt.csv", "--json")
     assert code == 0
     assert "dualtap.baselines.PseudoLikelihood" in json.loads(out)["warning"]
-    assert err.startswith("dualtap: warning: patterns are the wrong model")
+    assert err.startswith("dualtap: warning: patterns do not explain the couplings")
 
 
 def test_rows(data):

@@ -20,7 +20,8 @@ import dualtap as dt
 from dualtap.io import zarr_store
 from dualtap.spins import PackedSpins, as_spins, cluster, dask_arrays
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.cluster import ClusterSpins, blocks_of, gathered
+from dualtap.spins.cluster import ClusterSpins, gathered
+from dualtap.spins.matrix import blocks_of
 from dualtap.subspace.noise import balanced
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning")
@@ -84,15 +85,15 @@ def test_spins_are_those_of_one_process(client, missing):
 def test_some_samples_come_here_if_they_are_few_and_stay_there_if_not(client, monkeypatch):
     X = matrix((150, 43), 0.1)
     there = as_spins(chunked(X))
-    few = there.some(20)
+    few = there.subsample(20 * 43)
     assert isinstance(few, PackedSpins)
     monkeypatch.setattr(cluster, "_FEW_ENTRIES", 0)
-    many = there.some(20)
+    many = there.subsample(20 * 43)
     assert isinstance(many, ClusterSpins)
-    np.testing.assert_array_equal(few.values, as_spins(X).some(20).values)
+    np.testing.assert_array_equal(few.values, as_spins(X).subsample(20 * 43).values)
     np.testing.assert_array_equal(many.values, few.values)
     assert many.n_missing == few.n_missing > 0
-    assert there.some(150) is there
+    assert there.subsample(150 * 43) is there
 
 
 def test_small_chunks_are_put_together(client, monkeypatch):
@@ -177,12 +178,12 @@ def test_passes_give_what_one_process_gives(local_cluster, rows, missing):
         np.testing.assert_allclose(*weighed, rtol=1e-4)
 
 
-def test_passes_are_counted(client):
+def test_passes_are_counted(client, reads):
     X = matrix((150, 43))
     there = blocks_of(as_spins(chunked(X)))
     there.gram_dot(np.ones((1, 43), np.float32))
     there.map(lambda S: S)
-    assert there.spins.reads.entries == 2 * X.size
+    assert reads.entries == 2 * X.size
 
 
 def test_terms_are_added_in_their_order(client, monkeypatch):
@@ -228,7 +229,7 @@ def test_fit_finds_the_same_in_other_phases(client, beta, n_patterns, n_samples)
 @pytest.mark.parametrize(("beta", "n_patterns"), [(0.8, 2), (2.0, 4)])
 def test_fits_of_more_samples_than_spins_are_the_fits(client, beta, n_patterns, monkeypatch):
     """The Gram matrix of the sites: bits counted here, or sums of products made there."""
-    monkeypatch.setattr("dualtap.subspace.singular._WORTH_COUNTING", 0)
+    monkeypatch.setattr("dualtap.spins.words._WORTH_GRAM", 0)
     teacher = dt.HopfieldModel.random(200, n_patterns, beta=beta, random_state=0)
     X = teacher.sample(1500, random_state=1)
     here = dt.HopfieldPatterns(random_state=0).fit(X)

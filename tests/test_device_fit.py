@@ -10,8 +10,8 @@ import dualtap as dt
 from dualtap._namespace import is_foreign, to_numpy
 from dualtap.spins import PackedSpins, as_spins, builder
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.cluster import blocks_of
 from dualtap.spins.foreign import ForeignBlocks
+from dualtap.spins.matrix import blocks_of
 from libraries import LIBRARIES
 from test_array_api import Place
 
@@ -127,37 +127,38 @@ def test_products_are_those_of_numpy(there, is_packed, missing, monkeypatch):
     assert all(np.any(one != results[0]) for one in results[1:])
 
 
-def test_a_product_is_a_pass(there):
+def test_a_product_is_a_pass(there, reads):
     spins = as_spins(samples("clustered"))
     blocks = ForeignBlocks(spins, there(np.ones(1, np.float32)))
-    assert spins.reads.entries == 0  # moving them is part of reading them
+    assert reads.entries == 0  # moving them is part of reading them
     V = blocks.place(np.ones((1, 300), np.float32))
     assert there.holds(V)
     blocks.dot(V)
     blocks.gram_dot(V)
     blocks.transposed_dot(blocks.place(np.ones((80, 1), np.float32)))
-    assert spins.reads.entries == 3 * spins.n_entries
+    assert reads.entries == 3 * spins.n_entries
 
 
-def test_a_gram_matrix_at_hand_is_moved_and_saves_the_pass(there):
+def test_a_gram_matrix_at_hand_is_moved_and_saves_the_pass(there, reads):
     rng = np.random.default_rng(0)
     S, V = rng.choice([-1.0, 1.0], size=(33, 21)), rng.integers(-3, 4, size=(2, 21))
     spins, V = as_spins(S), V.astype(np.float32)
     blocks = ForeignBlocks(spins, there(np.ones(1, np.float32)))
-    blocks.gram = (S.T @ S).astype(np.float32)
+    blocks.gram()
+    reads.entries = 0
     for _ in range(2):  # moved, and there already
         moved = blocks.gram_dot(blocks.place(V))
         assert there.holds(moved)
         np.testing.assert_array_equal(to_numpy(moved), V @ S.T @ S)
         np.testing.assert_array_equal(blocks.gram_dot(V), V @ S.T @ S)
-    assert spins.reads.entries == 0
+    assert reads.entries == 0
     # Changed samples have another one, which may come to hand as well.
     twice = blocks.changed(lambda S: 2 * S)
     np.testing.assert_array_equal(twice.gram_dot(V), 4 * V @ S.T @ S)
-    assert spins.reads.entries == S.size
-    twice.gram = (4 * S.T @ S).astype(np.float32)
+    assert reads.entries == S.size
+    twice.gram()
     np.testing.assert_array_equal(twice.gram_dot(V), 4 * V @ S.T @ S)
-    assert spins.reads.entries == S.size
+    assert reads.entries == 2 * S.size  # one of them for the matrix
 
 
 def test_blocks_are_foreign_only_if_samples_are(there):
@@ -217,7 +218,7 @@ def test_a_fit_to_some_of_the_samples_first(there, products, monkeypatch):
     """Few samples are looked at on the host; those in weak fields are then gone over there."""
     expected = fitted("weak")
     monkeypatch.setattr(builder, "DENSE", 0)
-    monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 500)
+    monkeypatch.setattr("dualtap.recovery.steps._MOST_SAMPLES", 500)
     model = dt.HopfieldPatterns(random_state=0).fit(there(samples("weak")))
     assert dt.metrics.match(model.patterns_, expected.patterns_).mean_overlap > 0.99
     assert products.n_stayed > 10

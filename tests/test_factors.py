@@ -26,7 +26,7 @@ def theta_of(factors):
 
 def log_likelihoods(blocks, theta):
     """Return Σ_i log P(s_i | θ) of every sample, missing spins left out, to full precision."""
-    S = blocks.dense.astype(float)
+    S = blocks.at_hand().astype(float)
     return -(np.logaddexp(0, -2 * S * theta) * (S != 0)).sum(axis=1)
 
 
@@ -50,7 +50,7 @@ def test_start_is_least_squares_scaled_from_the_size_of_spins_to_that_of_fields(
     zeta, blocks = problem(2.0)
     V = zeta + 0.3 * np.random.default_rng(0).normal(size=zeta.shape).astype(np.float32)
     found = start_factors(blocks, V)
-    fit = np.linalg.lstsq(V.T.astype(float), blocks.dense.T.astype(float), rcond=None)[0].T
+    fit = np.linalg.lstsq(V.T.astype(float), blocks.at_hand().T.astype(float), rcond=None)[0].T
     r = np.sqrt(np.mean(np.square(fit @ V), axis=1, keepdims=True))
     expected = fit * np.arctanh(r) / r
     np.testing.assert_allclose(found.X, expected, rtol=1e-3, atol=1e-4)
@@ -145,7 +145,7 @@ def test_nothing_pulls_at_convergence(beta, missing):
     """
     zeta, blocks = problem(beta, missing=missing)
     factors = iterate(blocks, start_factors(blocks, zeta), 150)
-    S = blocks.dense.astype(float)
+    S = blocks.at_hand().astype(float)
     T = np.tanh(theta_of(factors)) * (S != 0)
     X, V = factors.X.astype(float), factors.V.astype(float)
     pull = (S - T) @ V.T
@@ -163,7 +163,7 @@ def test_nothing_pulls_at_convergence(beta, missing):
 def test_fixed_vectors_at_convergence_leave_only_the_prior():
     zeta, blocks = problem(2.0)
     factors = iterate(blocks, start_factors(blocks, zeta), 100, n_fixed=3)
-    S, X = blocks.dense.astype(float), factors.X.astype(float)
+    S, X = blocks.at_hand().astype(float), factors.X.astype(float)
     pull = (S - np.tanh(theta_of(factors))) @ zeta.T.astype(float)
     expected = X @ precision_of(factors.prior)
     # Samples with the fewest misaligned spins settle last.
@@ -191,11 +191,11 @@ def test_iterating_leaves_its_arguments_alone():
     zeta, blocks = problem(1.2)
     factors = start_factors(blocks, zeta)
     before = [np.copy(x) for x in factors]
-    S = blocks.dense.copy()
+    S = blocks.at_hand().copy()
     iterate(blocks, factors, 2)
     for x, y in zip(factors, before, strict=True):
         np.testing.assert_array_equal(x, y)
-    np.testing.assert_array_equal(blocks.dense, S)
+    np.testing.assert_array_equal(blocks.at_hand(), S)
 
 
 def test_steps_can_be_taken_one_by_one():
@@ -240,7 +240,7 @@ def test_values_under_a_mask_do_not_matter():
 def test_missing_entries_do_not_pull():
     """What the model says of a site that was never observed has no influence on the rest."""
     zeta, blocks = problem(1.2, missing=0.3)
-    X = blocks.dense.copy()
+    X = blocks.at_hand().copy()
     X[40], X[:, 17] = 0, 0
     blocks = blocks_of(X)
     prior = start_factors(blocks, zeta).prior

@@ -107,7 +107,7 @@ def test_open_regular_follows_links(tmp_path):
         assert file.read() == b"x"
 
 
-# Memory: what is read is kept at one bit a spin, and passes through in small pieces.
+# Memory: what is read is kept at one bit per spin, and passes through in small pieces.
 
 ROWS = np.random.default_rng(0).integers(0, 2, size=(20, 1000), dtype=np.int8)
 

@@ -9,7 +9,6 @@ from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import freed
 from dualtap.recovery.objective import sizes_of
-from dualtap.spins.storage import Reads
 
 
 def drawn(n_samples=2000, n_patterns=4, n_spins=40, seed=0):
@@ -24,12 +23,12 @@ def drawn(n_samples=2000, n_patterns=4, n_spins=40, seed=0):
 
 def confirmed(judge, start, seed=0):
     rng = np.random.default_rng(seed)
-    return found_in_halves(halves_of(judge, rng, Reads()), start, Pools(), rng)
+    return found_in_halves(halves_of(judge, rng), start, Pools(), rng)
 
 
 def test_halves_have_every_row_once():
     judge, _ = drawn(n_samples=101)
-    halves = halves_of(judge, np.random.default_rng(0), Reads())
+    halves = halves_of(judge, np.random.default_rng(0))
     assert [len(half.rows) for half in halves[:2]] == [50, 51]
     rows = np.concatenate([half.rows for half in halves[:2]])
     order = [np.lexsort(X.T) for X in (rows, judge.rows)]

@@ -399,4 +399,4 @@ def test_energy_of_states_of_another_size(model):
 def test_more_spins_than_single_precision_counts():
     states = np.broadcast_to(np.int8(1), (1, 2**24))  # one byte of memory
     with pytest.raises(ValueError, match=r"n_spins < 2\*\*24"):
-        _chains.Chains(states, states, np.random.default_rng(0))
+        _chains.EqualChains(states, states, np.random.default_rng(0))

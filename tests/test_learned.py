@@ -172,7 +172,7 @@ def test_what_is_shown_of_zeros_strengths_and_empty_samples(capsys, tmp_path):
     assert result["beta"] is None
     assert (result["strengths"], result["support"]) == ([0.5, 1.0, 2.0], [4, 3, 6])
     assert result["mean_confidence"] == [1, 1, 1]
-    assert result["unsure_bits"] == [0, 0, 0]
+    assert result["uncertain_bits"] == [0, 0, 0]
     print_result(result, headline(result))
     out = capsys.readouterr().out
     assert out.startswith("3 patterns found\n")

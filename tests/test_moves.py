@@ -18,11 +18,11 @@ from dualtap.recovery.moves import (
     halved,
     of_one_strength,
     of_sites,
-    paying,
     simplest,
     stated,
     turning,
     with_patterns,
+    worthwhile,
 )
 from dualtap.recovery.refit import Parameters, information, refit
 from dualtap.recovery.selection import chosen, described_costs, named_costs, no_costs
@@ -64,11 +64,11 @@ def test_patterns_that_are_there_pay_and_others_do_not():
     rng = np.random.default_rng(2)
     model, judge = general()
     Z = np.concatenate([rng.choice([-1, 0, 1], size=(2, 40)), model.patterns])
-    kept, g = paying(stated(judge, fitted(judge, Z)), judge)
+    kept, g = worthwhile(stated(judge, fitted(judge, Z)), judge)
     assert kept.tolist() == [False, False, True, True, True]
     np.testing.assert_allclose(g[kept], fitted(judge, model.patterns).g, atol=0.05)
-    assert paying(stated(judge, fitted(judge, Z)), judge, least=4)[0].sum() == 4
-    assert paying(stated(judge, fitted(judge, Z)), judge, most=1)[0].sum() == 1
+    assert worthwhile(stated(judge, fitted(judge, Z)), judge, least=4)[0].sum() == 4
+    assert worthwhile(stated(judge, fitted(judge, Z)), judge, most=1)[0].sum() == 1
     state = with_patterns(judge, Z.astype(np.float32), null(judge))
     np.testing.assert_array_equal(state.fit.Z, model.patterns)
     assert with_patterns(judge, Z.astype(np.float32), null(judge), least=5).fit.g.shape == (5,)

@@ -112,8 +112,8 @@ def test_rows_of_another_length_are_refused():
 
 def test_some_samples_are_spread_evenly():
     spins = DenseSpins(np.sign(np.arange(-10, 11))[:, None].astype(np.int8).repeat(2, 1), "-1/+1")
-    np.testing.assert_array_equal(spins.some(3).values[:, 0], [-1, 0, 1])
-    assert spins.some(21) is spins
+    np.testing.assert_array_equal(spins.subsample(3 * 2).values[:, 0], [-1, 0, 1])
+    assert spins.subsample(21 * 2) is spins
 
 
 # --- Input of every kind ------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def signs(request):
 
 def test_blocks_compute_the_same(signs):
     dense, packed = both(signs)
-    assert packed.dense is None
+    assert packed.at_hand() is None
     rng = np.random.default_rng(1)
     V = rng.normal(size=(3, 523)).astype(np.float32)
     X = rng.normal(size=(700, 3)).astype(np.float32)
@@ -230,10 +230,10 @@ def test_blocks_compute_the_same(signs):
         np.testing.assert_allclose(a.transposed_dot(X), b.transposed_dot(X), atol=1e-3)
         np.testing.assert_allclose(a.gram_dot(V), b.gram_dot(V), rtol=1e-4, atol=0.1)
         assert a.sum_of_squares() == pytest.approx(b.sum_of_squares(), rel=1e-6)
-    assert dense.some(10).n_samples == packed.some(10).n_samples == 10
+    assert dense.subsample(10 * 523).n_samples == packed.subsample(10 * 523).n_samples == 10
     D = dense.changed(np.square), packed.changed(np.square)
     W = balanced(dense, D[0]), balanced(packed, D[1])
-    np.testing.assert_allclose(W[0].dense, W[1].map(lambda S: S), rtol=1e-5)
+    np.testing.assert_allclose(W[0].at_hand(), W[1].map(lambda S: S), rtol=1e-5)
 
 
 def test_gram_products_are_products(signs):
@@ -288,7 +288,7 @@ def test_strong_fields_need_no_more_than_enough_samples(monkeypatch):
     teacher = dt.HopfieldModel.random(300, 4, beta=2.0, random_state=0)
     X = teacher.sample(500, random_state=1)
     monkeypatch.setattr(builder, "DENSE", 0)
-    monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr("dualtap.recovery.steps._MOST_SAMPLES", 100)
     monkeypatch.setattr("dualtap.recovery.calibration.JUDGED_ENTRIES", 300 * 300)
     model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert dt.metrics.match(model.patterns_, teacher.patterns).n_recovered(0.999) == 4

@@ -13,8 +13,9 @@ from dualtap._kernels import overlaps
 from dualtap.couplings import DeflatedCouplings, DenseCouplings, GramCouplings, HebbianCouplings
 from dualtap.published.starts import eigenpair_in_passes, spectral_student
 from dualtap.report.summary import describe
-from dualtap.spins import DenseSpins, PackedSpins, Spins, as_spins, blocks, builder
+from dualtap.spins import DenseSpins, PackedSpins, Spins, as_spins, blocks, builder, tiles, words
 from dualtap.spins.blocks import Blocks
+from dualtap.spins.passes import counted_reads
 from dualtap.subspace import singular
 from dualtap.subspace import spectrum as spectra
 from dualtap.subspace.noise import count_signals, deviates
@@ -40,7 +41,7 @@ def with_gaps(X, share=0.2):
 
 @pytest.fixture
 def packed(monkeypatch):
-    """Keep everything at one bit a spin."""
+    """Keep everything at one bit per spin."""
     monkeypatch.setattr(builder, "DENSE", 0)
 
 
@@ -66,7 +67,7 @@ class Spy:
 
     def _counted(self, method):
         def counted(blocks, *arguments, **options):
-            at_hand = method.__name__ == "gram_dot" and blocks.gram is not None
+            at_hand = method.__name__ == "gram_dot" and blocks.knows_gram
             if self._inside or at_hand:  # one pass asks for another, or none is needed
                 return method(blocks, *arguments, **options)
             self.entries += blocks.n_samples * blocks.n_spins
@@ -116,16 +117,15 @@ def test_passes_over_packed_samples_are_counted(name, change, X, packed, spy):
 
 @pytest.mark.parametrize(("name", "change"), [case for case in CASES if "patterns" in case.id])
 def test_passes_over_samples_that_are_held_are_counted(name, change, X, spy, monkeypatch):
-    # Samples with gaps, and residuals, are multiplied with each other as they are, which is not
-    # asked of blocks.
-    unseen, gram_of = 0, singular.gram_of
+    # Samples with gaps, and residuals, are multiplied with each other as they are.
+    unseen, row_gram = 0, Blocks.row_gram
 
-    def counted(S):
+    def counted(blocks):
         nonlocal unseen
-        unseen += not S.plain
-        return gram_of(S)
+        unseen += not blocks._plain
+        return row_gram(blocks)
 
-    monkeypatch.setattr("dualtap.subspace.spectrum.gram_of", counted)
+    monkeypatch.setattr(Blocks, "row_gram", counted)
     model = ESTIMATORS[name]().fit(change(X))
     assert model.n_passes_ == 1 + unseen + spy.entries / X.size > 4
 
@@ -163,7 +163,7 @@ def test_a_pass_unpacks_every_entry(name, X, packed, spy, monkeypatch):
 
 @pytest.mark.parametrize("weak", [False, True])
 def test_passes_over_some_of_the_samples_count_for_their_share(weak, packed, spy, monkeypatch):
-    monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr("dualtap.recovery.steps._MOST_SAMPLES", 100)
     beta, n_samples = (0.7, 900) if weak else (2.0, 330)
     data = dt.HopfieldModel.random(150, 2, beta=beta, random_state=0)
     X = data.sample(n_samples, random_state=1)
@@ -176,7 +176,7 @@ def test_passes_do_not_depend_on_how_the_gram_matrix_is_made(monkeypatch):
     X = dt.HopfieldModel.random(400, 3, beta=2.0, random_state=0).sample(100, random_state=1)
     passes = []
     for worth in (0, 2**60):
-        monkeypatch.setattr("dualtap.subspace.singular._WORTH_COUNTING", worth)
+        monkeypatch.setattr("dualtap.spins.words._WORTH_GRAM", worth)
         passes.append(dt.HopfieldPatterns(random_state=0).fit(X).n_passes_)
     assert passes[0] == passes[1]
 
@@ -196,13 +196,16 @@ def test_reading_counts_unless_it_was_done_before(name, dense, X, monkeypatch):
     model = ESTIMATORS[name]()
     n_passes = model.fit(X).n_passes_
     assert n_passes == model.fit(X.tolist()).n_passes_
-    spins = as_spins(X)
-    assert spins.reads.entries == 0
-    assert model.fit(spins).n_passes_ == n_passes - 1
-    assert spins.reads.entries == (n_passes - 1) * X.size
-    assert model.fit(spins).n_passes_ == n_passes - 1  # anew
+    with counted_reads() as reads:
+        spins = as_spins(X)
+        assert reads.entries == 0
+        assert model.fit(spins).n_passes_ == n_passes - 1
+        assert reads.entries == (n_passes - 1) * X.size  # also for whoever counts around the fit
+        assert model.fit(spins).n_passes_ == n_passes - 1  # anew
+        model.predict(spins)
+        assert reads.entries == (2 * n_passes - 1) * X.size
     model.predict(spins)
-    assert spins.reads.entries == (2 * n_passes - 1) * X.size
+    assert reads.entries == (2 * n_passes - 1) * X.size
     assert model.n_passes_ == n_passes - 1  # of the fit, whatever comes after
 
 
@@ -226,7 +229,7 @@ def weak():
 def test_weak_fits_iterate_on_the_gram_matrix(dense, worth, spy, monkeypatch):
     """Gram matrix, residuals, bits and labels are passes; a hundred TAP steps are none."""
     monkeypatch.setattr(builder, "DENSE", dense)
-    monkeypatch.setattr(singular, "_WORTH_COUNTING", worth)
+    monkeypatch.setattr(words, "_WORTH_GRAM", worth)
     X = weak()
     model = dt.HopfieldPatterns(random_state=0).fit(X)
     assert spy.n_gram == 0
@@ -311,13 +314,13 @@ def test_deflation_of_packed_samples(name, change, X, monkeypatch):
 @pytest.mark.parametrize(("name", "change"), CASES)
 def test_packed_samples_are_never_unpacked_whole(name, change, packed, monkeypatch):
     X = teacher().sample(300, random_state=1)
-    monkeypatch.setattr(blocks, "_TILE", 64)
+    monkeypatch.setattr(tiles, "_TILE", 64)
     monkeypatch.setattr(blocks, "_ENTRIES", 1)
     for entries in ("JUDGED_ENTRIES", "REFINED_ENTRIES"):
         monkeypatch.setattr(f"dualtap.recovery.calibration.{entries}", 1)  # 256 samples
     monkeypatch.setattr("dualtap.subspace.posterior._SMALL", 1)
     monkeypatch.setattr("dualtap.fitted.meaning._ENTRIES", 1)  # 256 samples
-    monkeypatch.setattr("dualtap.recovery.steps._ENOUGH_SAMPLES", 100)
+    monkeypatch.setattr("dualtap.recovery.steps._MOST_SAMPLES", 100)
     monkeypatch.setattr(Spins, "blocks", partialmethod(Spins.blocks, 64 * N))
     spins = as_spins(change(X))
     most, values, unpack = 0, [], PackedSpins._unpacked

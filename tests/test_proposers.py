@@ -24,7 +24,7 @@ from dualtap.recovery.proposers.rotation import (
 )
 from dualtap.recovery.proposers.students import _pairs, residual_couplings, students
 from dualtap.recovery.refit import Parameters, refit
-from dualtap.recovery.residuals import leaves_noise, residual_of, unexplained
+from dualtap.recovery.residuals import leaves_only_noise, residual_of, unexplained
 from dualtap.spins import as_spins
 from dualtap.spins.blocks import Blocks
 from dualtap.subspace.rotate import row_basis
@@ -134,7 +134,7 @@ def test_samples_on_one_side_share_a_direction():
 
 def test_residuals_of_the_truth_are_noise():
     model, blocks = linear_case()
-    judge = Judge(blocks.spins)
+    judge = Judge(blocks._spins)
     rng = np.random.default_rng(0)
     none = null(judge)
     before = residual_of(blocks, none.fit, rng)
@@ -288,7 +288,7 @@ def test_patterns_leave_noise_if_none_is_missing(beta, n_samples, missing):
     whole, zeta = spectrum(blocks, rng), teacher.patterns.astype(np.float32)
 
     def explain(Z):
-        return leaves_noise(blocks, of_one_strength(judge, Z).fit, whole)
+        return leaves_only_noise(blocks, of_one_strength(judge, Z).fit, whole)
 
     assert explain(zeta)
     assert explain(-zeta[::-1])
@@ -306,10 +306,10 @@ def test_samples_of_no_state_are_noise_and_lacking_patterns_beside_them_are_not(
     spins = as_spins(X)
     judge, blocks = Judge(spins), Blocks(spins)
     whole, zeta = spectrum(blocks, rng), teacher.patterns.astype(np.float32)
-    assert leaves_noise(blocks, of_one_strength(judge, zeta).fit, whole)
+    assert leaves_only_noise(blocks, of_one_strength(judge, zeta).fit, whole)
     for mu in range(5):
         fit = of_one_strength(judge, np.delete(zeta, mu, axis=0)).fit
-        assert not leaves_noise(blocks, fit, whole)
+        assert not leaves_only_noise(blocks, fit, whole)
 
 
 def test_weak_patterns_show_beside_a_strong_one():
@@ -321,10 +321,10 @@ def test_weak_patterns_show_beside_a_strong_one():
     spins = as_spins(X)
     blocks, judge = Blocks(spins), Judge(spins)
     strong = of_one_strength(judge, zeta[:1].astype(np.float32)).fit
-    assert not leaves_noise(blocks, strong, spectrum(blocks, rng))
+    assert not leaves_only_noise(blocks, strong, spectrum(blocks, rng))
     assert residual_of(blocks, strong, rng).n_signal == 3
     every = refit(judge, zeta.astype(np.float32), strengths, np.zeros(300), Parameters())
-    assert leaves_noise(blocks, every, spectrum(blocks, rng))
+    assert leaves_only_noise(blocks, every, spectrum(blocks, rng))
 
 
 def test_repulsive_patterns_make_flat_directions():

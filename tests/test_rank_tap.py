@@ -23,6 +23,11 @@ def problem(n_patterns, n_samples=600, missing=0.0, seed=0):
     return teacher.patterns.astype(np.float64), X
 
 
+def share_of(samples):
+    """Return the share of the entries that were observed."""
+    return samples.total_observed / (samples.total_weight * samples.n_spins)
+
+
 def some_state(n_patterns, seed=0):
     """Magnetizations and a prior that no symmetry singles out."""
     rng = np.random.default_rng(seed)
@@ -101,9 +106,9 @@ def test_sites_are_the_formulas(n_patterns, missing):
     _, X = problem(n_patterns, n_samples=200, missing=missing)
     D = np.random.default_rng(3).uniform(0.3, 1, size=N).astype(np.float32)
     samples = blocks_of(X)
-    tap = RankTAP(samples, n_patterns, D, samples.share)
+    tap = RankTAP(samples, n_patterns, D, share_of(samples))
     state = some_state(n_patterns)
-    F, L, prior = plain_sites(X, state, D, samples.share, n_patterns)
+    F, L, prior = plain_sites(X, state, D, share_of(samples), n_patterns)
     found = tap.sites(state)
     np.testing.assert_allclose(found.F, F, atol=1e-4 * np.abs(F).max())
     np.testing.assert_allclose(found.L, L, atol=1e-4 * np.abs(L).max())
@@ -144,7 +149,7 @@ def test_order_and_signs_of_patterns_are_free(missing):
     P = 4
     _, X = problem(P, n_samples=200, missing=missing)
     samples = blocks_of(X)
-    tap = RankTAP(samples, P, ONES, samples.share)
+    tap = RankTAP(samples, P, ONES, share_of(samples))
     rng = np.random.default_rng(0)
     order, signs = rng.permutation(P), rng.choice([-1.0, 1.0], size=P)
 
@@ -187,7 +192,7 @@ def test_order_and_signs_of_samples_and_sites_are_free():
 def test_damped_iteration_converges_to_the_patterns(n_patterns, missing):
     zeta, X = problem(n_patterns, n_samples=900, missing=missing)
     samples = blocks_of(X)
-    tap = RankTAP(samples, n_patterns, ONES, samples.share)
+    tap = RankTAP(samples, n_patterns, ONES, share_of(samples))
     rng = np.random.default_rng(4)
     noisy = np.where(rng.random(zeta.shape) < 0.1, -zeta, zeta)
     start = (0.9 * noisy).reshape(1, -1).astype(np.float32)

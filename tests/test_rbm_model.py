@@ -21,7 +21,7 @@ from dualtap._kernels.gibbs import _sample_hidden
 from dualtap._kernels.signs import _halved, uniform
 from dualtap.rbm.gibbs import Chains, advance, random_chains
 from dualtap.rbm.model import RBM
-from dualtap.rbm.priors import PRIORS
+from dualtap.rbm.priors import PRIORS, random_signs
 
 both_priors = pytest.mark.parametrize("prior", ["gaussian", "binary"])
 with_and_without_fields = pytest.mark.parametrize("with_fields", [False, True])
@@ -178,14 +178,15 @@ def test_visible_means_come_from_the_joint_law(prior):
     S = all_states(5)
     for hidden in np.random.default_rng(2).standard_normal((20, 2)):
         p = np.exp(-model.energy(S, np.tile(hidden, (len(S), 1))))
-        np.testing.assert_allclose(model.visible_means(hidden[None])[0], p @ S / p.sum())
+        np.testing.assert_allclose(np.tanh(model.visible_fields(hidden[None]))[0], p @ S / p.sum())
 
 
 @both_priors
 def test_sampled_spins_follow_their_law_given_the_hidden_units(prior):
     model = make(prior)
     hidden = np.array([0.8, -1.0])
-    draws = model.sample_visible(np.tile(hidden, (30_000, 1)), np.random.default_rng(3))
+    fields = model.visible_fields(np.tile(hidden, (30_000, 1)))
+    draws = random_signs(fields, np.random.default_rng(3))
     S = all_states(5)
     law = np.exp(-model.energy(S, np.tile(hidden, (len(S), 1))))
     assert p_value(counts_of(draws), law) > LEAST_P

@@ -21,7 +21,7 @@ from dualtap.rbm.tempering import (
     barrier,
     is_symmetric,
     run_tempered,
-    sweep,
+    tempered_sweep,
     tuned,
     tuned_chains,
     with_ladder,
@@ -70,7 +70,7 @@ def settled(model, n_ladders, base, n_sweeps=25, n_rungs=5, seed=0):
     start = random_chains(n_ladders, model.n_spins, rng)
     chains = with_ladder(start, base, rng, n_rungs)
     for _ in range(n_sweeps):
-        chains, _ = sweep(model, chains)
+        chains, _ = tempered_sweep(model, chains)
     return chains
 
 
@@ -117,7 +117,7 @@ def test_without_fields_a_state_gives_way_to_its_negative():
         Chains(np.ones((400, 12), np.float32), settled(up, 400, np.zeros(12)).generators),
         np.zeros(12), np.random.default_rng(1), n_rungs=2,
     )  # fmt: skip
-    above = sweep(up, chains)[0].target.sum(axis=1) > 0
+    above = tempered_sweep(up, chains)[0].target.sum(axis=1) > 0
     assert abs(above.mean() - 0.5) < 0.1
 
 
@@ -133,8 +133,8 @@ def test_exchanges_take_turns_and_keep_every_state():
     model = RBM(np.zeros((1, 4)), np.zeros(4), PRIORS["gaussian"])
     chains = with_ladder(random_chains(2, 4, np.random.default_rng(0)), np.zeros(4),
                          np.random.default_rng(1), 5)  # fmt: skip
-    chains, first = sweep(model, chains)
-    _, second = sweep(model, chains)
+    chains, first = tempered_sweep(model, chains)
+    _, second = tempered_sweep(model, chains)
     assert first.order[:, 0].tolist() == [1, 0, 3, 2, 4]
     assert second.order[:, 1].tolist() == [0, 2, 1, 4, 3]
 
@@ -143,7 +143,7 @@ def test_exchanges_take_turns_and_keep_every_state():
 def test_ratios_are_those_of_free_energies(prior):
     model, base = make(prior), np.linspace(-0.5, 0.5, 6)
     chains = settled(model, 7, base, n_sweeps=1)
-    after, info = sweep(model, chains)
+    after, info = tempered_sweep(model, chains)
     before = np.empty_like(after.spins.reshape(5, 7, 6))
     np.put_along_axis(before, info.order[..., None], after.spins.reshape(5, 7, 6), axis=0)
     F = [at_scale(model, base, c).free_energy for c in chains.ladder.scales]
@@ -182,7 +182,7 @@ def test_a_ladder_grows_and_shrinks_with_its_barrier():
 
 def test_plain_chains_have_no_ladder_to_sweep():
     with pytest.raises(ValueError, match="with_ladder"):
-        sweep(make("gaussian"), random_chains(2, 6, np.random.default_rng(0)))
+        tempered_sweep(make("gaussian"), random_chains(2, 6, np.random.default_rng(0)))
 
 
 # --- log Z -------------------------------------------------------------------------------------

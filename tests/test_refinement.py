@@ -11,7 +11,7 @@ from dualtap.recovery.path import _numbers
 from dualtap.recovery.refinement import drawn
 from dualtap.recovery.refit import HOPFIELD
 from dualtap.recovery.steps import Search
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
 
 
 @pytest.fixture(scope="module")

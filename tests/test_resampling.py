@@ -9,7 +9,7 @@ import dualtap as dt
 from dualtap import as_spins, resampling
 from dualtap.baselines import NaiveMeanField, PseudoLikelihood
 from dualtap.comparison import _together
-from dualtap.resampling import finished, matched
+from dualtap.resampling import finished, matched_patterns
 
 
 def fit(X):
@@ -28,10 +28,10 @@ def test_partners_are_turned_to_the_sign_of_theirs():
     rng = np.random.default_rng(0)
     patterns = rng.choice([-1, 0, 1], size=(4, 40)).astype(np.int8)
     order, signs = rng.permutation(4), np.array([1, -1, -1, 1], dtype=np.int8)
-    cosine, entries = matched((patterns * signs[:, None])[order], patterns)
+    cosine, entries = matched_patterns((patterns * signs[:, None])[order], patterns)
     np.testing.assert_allclose(cosine, 1)
     np.testing.assert_array_equal(entries, patterns)
-    cosine, entries = matched(np.zeros((0, 40), dtype=np.int8), patterns)
+    cosine, entries = matched_patterns(np.zeros((0, 40), dtype=np.int8), patterns)
     assert not cosine.any()
     assert not entries.any()
 

@@ -153,7 +153,7 @@ def test_samples_do_not_depend_on_the_grouping(lanes, monkeypatch):
     model = HopfieldModel.random(30, 5, beta=1.5, random_state=0)
     X = model.sample(100, start="random", n_sweeps=20, random_state=1)
     energies = model.equilibration(20, 100, start="random", random_state=1).energies
-    monkeypatch.setattr(_chains.Chains, "_lanes", lambda self: lanes)
+    monkeypatch.setattr(_chains.EqualChains, "_lanes", lambda self: lanes)
     Y = model.sample(100, start="random", n_sweeps=20, random_state=1)
     np.testing.assert_array_equal(Y, X)
     again = model.equilibration(20, 100, start="random", random_state=1).energies
@@ -351,8 +351,8 @@ def test_recorded_energies_are_those_of_the_states(start, n_patterns):
 def test_overlap_squares_after_every_sweep():
     model = HopfieldModel.random(25, 6, beta=1.3, random_state=0)
     start = model.sample(20, start="random", n_sweeps=0, random_state=1)
-    chains = _chains.Chains(model.patterns, start, np.random.default_rng(2))
-    whole = _chains.Chains(model.patterns, start, np.random.default_rng(2))
+    chains = _chains.EqualChains(model.patterns, start, np.random.default_rng(2))
+    whole = _chains.EqualChains(model.patterns, start, np.random.default_rng(2))
     squares = whole.run(1.3, 12)
     assert squares.shape == (12, 20)
     for sweep in range(12):

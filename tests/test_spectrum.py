@@ -8,8 +8,9 @@ from scipy.linalg import hadamard
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 from threadpoolctl import threadpool_limits
 
+from dualtap import _eigen
 from dualtap.hopfield import HopfieldModel
-from dualtap.spins import PackedSpins, builder
+from dualtap.spins import PackedSpins, as_spins, builder, words
 from dualtap.subspace import singular, space, spectrum
 from dualtap.subspace.factors import iterate, start_factors
 from dualtap.subspace.noise import (
@@ -81,7 +82,7 @@ def test_blocks_cover_every_sample_once_and_in_order(several_blocks):
     rows = blocks.map(lambda S, n: np.column_stack([n, S]), np.arange(500))
     np.testing.assert_array_equal(rows[:, 0], np.arange(500))
     np.testing.assert_array_equal(rows[:, 1:], several_blocks)
-    np.testing.assert_array_equal(blocks.dense, several_blocks)
+    np.testing.assert_array_equal(blocks.at_hand(), several_blocks)
 
 
 def test_products_do_not_depend_on_the_number_of_threads(several_blocks):
@@ -98,19 +99,19 @@ def test_blocks_know_what_was_observed():
     blocks = blocks_of(X)
     assert not blocks.complete
     assert blocks.n_observed.tolist() == [2, 4, 1]  # never zero: it is divided by
-    assert blocks.share == pytest.approx(7 / 12)
+    assert blocks.total_observed == 7
     whole = blocks_of(X[1:2])
     assert whole.complete
-    assert whole.share == 1
+    assert whole.total_observed == 4
 
 
 def test_taking_means_off_leaves_missing_entries_missing():
     X = np.array([[1, -1, 0], [0, 1, -1]])
     t = np.array([0.5, -0.25, 0.125], dtype=np.float32)
     blocks = blocks_of(X)
-    np.testing.assert_array_equal(blocks.minus(t).dense, [[0.5, -0.75, 0], [0, 1.25, -1.125]])
-    np.testing.assert_array_equal(blocks.dense, X)  # the original stays
-    np.testing.assert_array_equal(blocks_of(X[:, :2] | 1).minus(t[:2]).dense[0], [0.5, -0.75])
+    np.testing.assert_array_equal(blocks.minus(t).at_hand(), [[0.5, -0.75, 0], [0, 1.25, -1.125]])
+    np.testing.assert_array_equal(blocks.at_hand(), X)  # the original stays
+    np.testing.assert_array_equal(blocks_of(X[:, :2] | 1).minus(t[:2]).at_hand()[0], [0.5, -0.75])
 
 
 # --- The law of noise ---------------------------------------------------------------------------
@@ -291,7 +292,7 @@ def balanced_root(variance):
     D = variance.astype(np.float32)
     ones = blocks_of(np.ones(D.shape, dtype=np.int8))
     residual = ones.changed(lambda _, d: np.sqrt(d), D)
-    return balanced(residual, ones.changed(lambda _, d: d, D)).dense
+    return balanced(residual, ones.changed(lambda _, d: d, D)).at_hand()
 
 
 def test_balanced_gives_rows_and_columns_unit_variance():
@@ -440,7 +441,7 @@ def test_where_lanczos_fails_all_eigenvalues_are_computed(error, monkeypatch):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(singular, "eigsh", fail)
+    monkeypatch.setattr(_eigen, "eigsh", fail)
     X = samples(2.0, 5, 300, 420)[1]
     found = spectrum_of(X)
     np.testing.assert_allclose(found.values, squares(X), rtol=1e-4, atol=1e-2)
@@ -501,18 +502,18 @@ def test_spectra_of_bits_are_those_of_bytes(shape, monkeypatch):
     X = samples(0.8, 3, *shape)[1]
     dense = spectrum_of(X)
     monkeypatch.setattr(builder, "DENSE", 0)
-    monkeypatch.setattr(singular, "_WORTH_COUNTING", 0)
+    monkeypatch.setattr(words, "_WORTH_GRAM", 0)
     blocks = blocks_of(X)
-    assert isinstance(blocks.spins, PackedSpins)
+    assert isinstance(as_spins(X), PackedSpins)
     found = spectrum.spectrum(blocks, np.random.default_rng(0))
     assert found.n_signal == dense.n_signal
     if shape[1] <= shape[0]:
         np.testing.assert_array_equal(found.values, dense.values)
         np.testing.assert_array_equal(found.vectors, dense.vectors)
-        np.testing.assert_array_equal(blocks.gram, X.T.astype(int) @ X.astype(int))
+        np.testing.assert_array_equal(blocks.gram(), X.T.astype(int) @ X.astype(int))
     else:  # too many spins for their Gram matrix, and no floats for that of the samples
         np.testing.assert_allclose(found.values[:3], dense.values[:3], rtol=1e-3)
-        assert blocks.gram is None
+        assert not blocks.knows_gram
 
 
 # --- The rank that a spectrum shows -------------------------------------------------------------

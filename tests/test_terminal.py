@@ -17,7 +17,8 @@ from dualtap.report.summary import carrying_spins
 
 def test_long_tables_say_what_they_leave_out(capsys):
     n = 40
-    print_result({"n_patterns": n, "weights": [1 / n] * n, "unsure_bits": list(range(n))}, "Many")
+    shown = {"n_patterns": n, "weights": [1 / n] * n, "uncertain_bits": list(range(n))}
+    print_result(shown, "Many")
     out = capsys.readouterr().out
     assert "first 30 of 40 patterns" in out
     assert "2.5%" in out
@@ -377,7 +378,7 @@ def test_titles_are_whole_in_80_columns(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     keys = "weights", "share_plus", "share_minus", "mean_confidence"
     result = {"n_patterns": 12, "strengths": [50.9, -13.1] * 6, "support": [64] * 12}
-    result |= {key: [0.199] * 12 for key in keys} | {"unsure_bits": [38] * 12}
+    result |= {key: [0.199] * 12 for key in keys} | {"uncertain_bits": [38] * 12}
     print_result(result, "Twelve patterns found.")
     out = capsys.readouterr().out
     assert "…" not in out

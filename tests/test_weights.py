@@ -32,10 +32,9 @@ from dualtap.recovery.refit import Parameters, refit
 from dualtap.recovery.residuals import residual_of
 from dualtap.spins import DenseSpins, SpinsBuilder, as_spins
 from dualtap.spins.blocks import Blocks
-from dualtap.spins.distinct import _Rows, distinct
+from dualtap.spins.distinct import _Rows, distinct_rows
 from dualtap.spins.foreign import ForeignBlocks
 from dualtap.spins.packed import PackedSpins
-from dualtap.spins.storage import Reads
 from dualtap.spins.weights import divided, with_weights
 from dualtap.subspace.bits import FewBits, sweep
 from dualtap.subspace.factors import iterate, start_factors
@@ -72,7 +71,7 @@ def pair(request):
 
 def test_rows_equal_to_each_other_are_one_row_with_their_number():
     X = np.array([[1, -1], [1, 1], [1, -1], [-1, 0], [1, -1]], dtype=np.int8)
-    rows = distinct(DenseSpins(X, "-1/+1"))
+    rows = distinct_rows(DenseSpins(X, "-1/+1"))
     found = {tuple(row): w for row, w in zip(rows.values.tolist(), rows.weights, strict=True)}
     assert found == {(1, -1): 3, (1, 1): 1, (-1, 0): 1}
     assert rows.total_weight == 5
@@ -81,8 +80,8 @@ def test_rows_equal_to_each_other_are_one_row_with_their_number():
 
 def test_distinct_rows_stay_as_they_are():
     spins = as_spins(np.array([[1, 1], [0, 1], [1, 0]]))
-    assert distinct(spins) is spins
-    same = distinct(spins.weighted(np.ones(3)))
+    assert distinct_rows(spins) is spins
+    same = distinct_rows(spins.weighted(np.ones(3)))
     np.testing.assert_array_equal(same.values, spins.values)
     assert same.weights is None
 
@@ -94,11 +93,11 @@ def test_the_histogram_of_samples_is_the_samples(n_spins, gaps):
     few = rng.choice(np.array([-1, 0, 1] if gaps else [-1, 1], np.int8), size=(9, n_spins))
     X = few[rng.integers(9, size=200)]
     unique, counts = np.unique(X, axis=0, return_counts=True)
-    one = distinct(DenseSpins(X, "-1/+1"))
-    other = distinct(DenseSpins(unique, "-1/+1").weighted(counts.astype(float)))
+    one = distinct_rows(DenseSpins(X, "-1/+1"))
+    other = distinct_rows(DenseSpins(unique, "-1/+1").weighted(counts.astype(float)))
     builder = SpinsBuilder(zero_is_missing=True)
     builder.add(X)
-    packed = distinct(builder.part())
+    packed = distinct_rows(builder.part())
     for same in (other, packed):
         np.testing.assert_array_equal(same.values, one.values)
         np.testing.assert_array_equal(same.weights, one.weights)
@@ -107,7 +106,7 @@ def test_the_histogram_of_samples_is_the_samples(n_spins, gaps):
 def test_rows_of_equal_hashes_are_told_apart(monkeypatch):
     X = np.random.default_rng(0).choice(np.array([-1, 1], np.int8), size=(50, 70))
     X = np.vstack([X, X[:9]])
-    right, hashes = distinct(DenseSpins(X, "-1/+1")), _Rows._numbers
+    right, hashes = distinct_rows(DenseSpins(X, "-1/+1")), _Rows._numbers
     made = []
 
     def poor(self, rows):  # those of the first kind are all but equal
@@ -116,7 +115,7 @@ def test_rows_of_equal_hashes_are_told_apart(monkeypatch):
         return hashes(self, rows) % np.uint64(3) if self is made[0] else hashes(self, rows)
 
     monkeypatch.setattr(_Rows, "_numbers", poor)
-    found = distinct(DenseSpins(X, "-1/+1"))
+    found = distinct_rows(DenseSpins(X, "-1/+1"))
     assert len(made) == 2
     np.testing.assert_array_equal(found.values, right.values)
     np.testing.assert_array_equal(found.weights, right.weights)
@@ -131,7 +130,7 @@ def test_rows_that_hardly_repeat_take_bounded_memory(n_bytes):
     spins = PackedSpins(bits, None, 8 * n_bytes, "0/1")
     tracemalloc.start()
     try:
-        rows = distinct(spins)
+        rows = distinct_rows(spins)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -177,7 +176,7 @@ def test_weights_beyond_whole_numbers_and_beyond_counting_are_divided():
 def test_some_rows_are_spread_over_the_samples_they_stand_for():
     X, w, _ = drawn(n_samples=400)
     w[:100] = 50
-    some = as_spins(X).weighted(w).some(150)
+    some = as_spins(X).weighted(w).subsample(150 * X.shape[1])
     assert some.n_samples <= 150 == some.total_weight
     heavy = some.weights[(some.values[:, None] == X[:100]).all(axis=2).any(axis=1)].sum()
     assert heavy == pytest.approx(150 * w[:100].sum() / w.sum(), abs=2)
@@ -263,7 +262,7 @@ def test_residuals_are_scaled_alike():
         residual = residual_of(blocks, fit, np.random.default_rng(0))
         flat = flat_directions(residual.blocks, residual.variance, Z)
         left.append((residual.variance, residual.spectrum.values[:3], [len(flat)]))
-        first = balanced(blocks, blocks.changed(np.square)).dense[0]
+        first = balanced(blocks, blocks.changed(np.square)).at_hand()[0]
         left[-1] += (first,)
     for a, c in zip(*left, strict=True):
         np.testing.assert_allclose(a, c, rtol=2e-3)
@@ -290,7 +289,7 @@ def test_bits_and_few_bits():
         blocks = Blocks(spins)
         x = 0.1 * blocks.dot(Z) / 24
         means.append(sweep(blocks, Z, x, b)[1])
-        few = FewBits(blocks.dense, Z, Z, b, blocks.weights)
+        few = FewBits(blocks.at_hand(), Z, Z, b, blocks.weights)
         visit = tuple(axis.ravel() for axis in np.indices((24, 2)))
         few.draw(x, visit, np.random.default_rng(0))
         means.append(few.m)
@@ -318,7 +317,7 @@ def test_patterns_are_counted_by_samples():
 
 def test_halves_are_of_samples():
     X, w, _ = drawn()
-    halves = halves_of(Judge(as_spins(X).weighted(w)), np.random.default_rng(0), Reads())
+    halves = halves_of(Judge(as_spins(X).weighted(w)), np.random.default_rng(0))
     assert halves.one.n_samples + halves.other.n_samples == w.sum()
     assert halves.one.n_samples == w.sum() // 2
 
@@ -531,6 +530,6 @@ def test_rows_that_differ_in_single_bits_of_two_words_are_told_apart():
     X = np.ones((1000, 200), np.int8)
     X[np.random.default_rng(0).random(X.shape) < 0.01] = -1
     X[500:] = X[:500]
-    rows = distinct(as_spins(X))
+    rows = distinct_rows(as_spins(X))
     assert rows.n_samples == len(np.unique(X, axis=0))
     assert rows.weights.sum() == 1000

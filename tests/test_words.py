@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualtap._kernels import overlaps
 from dualtap._kernels.overlaps import overlaps_of_bits, products_of_bits
-from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder
+from dualtap.spins import DenseSpins, PackedSpins, SpinsBuilder, words
 from dualtap.spins.blocks import Blocks
 from dualtap.spins.cluster import ClusterSpins
 from dualtap.spins.words import padded_words, words_of
-from dualtap.subspace import overlaps, singular
-from dualtap.subspace.overlaps import overlaps_of, products_with
+from dualtap.subspace import singular
+from dualtap.subspace.posterior import overlaps_of
 
 # One word and several of them, whole ones and not.
 sides = st.sampled_from([1, 2, 7, 8, 9, 63, 64, 65, 71, 128, 130])
@@ -103,20 +104,20 @@ def test_counted_products_of_two_sets_are_products(n, m, n_bits, seed):
 @pytest.fixture
 def counted(monkeypatch):
     """Count bits from the first one on, and say how often."""
-    calls, count = [], singular._counted
+    calls, count = [], overlaps.overlaps_of_bits
 
     def spy(*arguments):
         calls.append(arguments)
         return count(*arguments)
 
-    monkeypatch.setattr(singular, "_WORTH_COUNTING", 0)
-    monkeypatch.setattr(singular, "_counted", spy)
+    monkeypatch.setattr(words, "_WORTH_GRAM", 0)
+    monkeypatch.setattr(overlaps, "overlaps_of_bits", spy)
     return calls
 
 
 @pytest.mark.parametrize("shape", [(130, 71), (71, 130), (65, 65), (2, 200), (200, 2), (1, 9)])
 @pytest.mark.parametrize("kind", ["bytes", "bits"])
-def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatch):
+def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatch, reads):
     S = signs(shape)
     exact = S.astype(int)
     tall = shape[1] <= shape[0]
@@ -127,10 +128,10 @@ def test_gram_matrices_are_products_bit_for_bit(shape, kind, counted, monkeypatc
     np.testing.assert_array_equal(G, exact)
     assert G.dtype == np.float32
     # Of the sites it serves products later; that of the samples would be the wrong one.
-    assert (blocks.gram is G) == tall
-    assert blocks.spins.reads.entries == S.size
+    assert blocks.knows_gram == tall
+    assert reads.entries == S.size
     if tall or kind == "bytes":  # floats of packed samples are not at hand
-        monkeypatch.setattr(singular, "_WORTH_COUNTING", 2**60)
+        monkeypatch.setattr(words, "_WORTH_GRAM", 2**60)
         np.testing.assert_array_equal(singular.gram_of(Blocks(stored(S, kind))), exact)
         assert len(counted) == 1
 
@@ -160,8 +161,8 @@ def test_incomplete_samples_are_not_counted(counted):
 @pytest.mark.parametrize("n_spins", [64, 71])
 @pytest.mark.parametrize("kind", ["bytes", "bits", "gaps", "changed"])
 @pytest.mark.parametrize("worth", [0, 2**60])
-def test_products_with_patterns_are_products(n_spins, kind, worth, monkeypatch):
-    monkeypatch.setattr(overlaps, "_WORTH_COUNTING", worth)
+def test_products_with_patterns_are_products(n_spins, kind, worth, monkeypatch, reads):
+    monkeypatch.setattr(words, "_WORTH_PRODUCTS", worth)
     S, Z = signs((30, n_spins)), signs((4, n_spins), 1).astype(np.float32)
     if kind == "gaps":
         S[::3, ::2] = 0
@@ -169,7 +170,7 @@ def test_products_with_patterns_are_products(n_spins, kind, worth, monkeypatch):
     if kind == "changed":
         blocks, S = blocks.changed(lambda S: S + 2), S + 2
     exact = S.astype(int) @ Z.T.astype(int)
-    np.testing.assert_array_equal(products_with(blocks, Z), exact)
-    assert blocks.spins.reads.entries == S.size  # one pass, whichever way
+    np.testing.assert_array_equal(blocks.sign_dot(Z), exact)
+    assert reads.entries == S.size  # one pass, whichever way
     observed = (S != 0).sum(axis=1) if kind == "gaps" else n_spins
     np.testing.assert_allclose(overlaps_of(blocks, Z).T, exact.T / observed, rtol=1e-6)

@@ -192,7 +192,7 @@ def _umask():
 def test_a_failure_leaves_the_older_store(tmp_path, monkeypatch):
     path = tmp_path / "d.zarr"
     write_samples(path, X)
-    monkeypatch.setattr("dualtap.io.zarr_store.numbers", lambda *_: 1 / 0)
+    monkeypatch.setattr("dualtap.io.zarr_store.written_numbers", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_samples(path, X[:5], force=True)
     monkeypatch.undo()

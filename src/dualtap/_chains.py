@@ -69,7 +69,7 @@ class _Lanes:
         self.spins = np.ascontiguousarray(
             padded.reshape(n_groups, lanes, self.n_spins).transpose(0, 2, 1)
         )
-        # Drawn chain by chain, so that padding and grouping change nobody's generator.
+        # Drawn chain by chain, so that padding and grouping change no chain's generator.
         words = np.zeros((n_groups * lanes, 4), dtype=np.uint32)
         words[: self.n_chains] = rng.integers(0, 2**32, size=(self.n_chains, 4), dtype=np.uint32)
         words[~words.any(axis=1), 0] = 1  # the all-zero state is a fixed point of xoshiro
@@ -88,7 +88,7 @@ class _Lanes:
         return np.ascontiguousarray(flat[: self.n_chains])
 
 
-class Chains(_Lanes):
+class EqualChains(_Lanes):
     """Chains of a model whose patterns are ±1 and equally strong, without fields.
 
     Parameters
@@ -104,9 +104,9 @@ class Chains(_Lanes):
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap._chains import Chains
+    >>> from dualtap._chains import EqualChains
     >>> zeta = np.ones((1, 50), dtype=np.int8)
-    >>> chains = Chains(zeta, np.repeat(zeta, 3, axis=0), np.random.default_rng(0))
+    >>> chains = EqualChains(zeta, np.repeat(zeta, 3, axis=0), np.random.default_rng(0))
     >>> chains.run(beta=2.0, n_sweeps=4).shape
     (4, 3)
     """

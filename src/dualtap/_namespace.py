@@ -134,7 +134,7 @@ def take(x: Array, rows: NDArray[np.integer[Any]]) -> Array:
 
 
 def overwritten(function: Callable[..., Array], x: Array) -> Array:
-    """Return ``function(x)``, in the memory of ``x`` if NumPy can: nobody may need x any more.
+    """Return ``function(x)``, in the memory of ``x`` if NumPy can: x must not be needed afterwards.
 
     Examples
     --------

@@ -8,13 +8,13 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap._chains import BlockChains, Chains, GeneralChains, annealing_schedule
+from dualtap._chains import BlockChains, EqualChains, GeneralChains, annealing_schedule
 from dualtap._equilibration import Equilibration
 from dualtap._progress import progress
 from dualtap._random import RandomState, as_generator
-from dualtap._starts import Start, initial_states, patterns_in_turn, resolved_start
+from dualtap._starts import ChainStart, initial_states, patterns_in_turn, resolved_start
 
-AnyChains = Chains | BlockChains | GeneralChains
+AnyChains = EqualChains | BlockChains | GeneralChains
 
 
 class SampledModel(ABC):
@@ -52,7 +52,7 @@ class SampledModel(ABC):
         self,
         n_samples: int,
         *,
-        start: Start | ArrayLike = ...,
+        start: ChainStart | ArrayLike = ...,
         n_sweeps: int = ...,
         random_state: RandomState = ...,
         return_start: Literal[False] = ...,
@@ -64,7 +64,7 @@ class SampledModel(ABC):
         self,
         n_samples: int,
         *,
-        start: Start | ArrayLike = ...,
+        start: ChainStart | ArrayLike = ...,
         n_sweeps: int = ...,
         random_state: RandomState = ...,
         return_start: Literal[True],
@@ -75,7 +75,7 @@ class SampledModel(ABC):
         self,
         n_samples: int,
         *,
-        start: Start | ArrayLike = "auto",
+        start: ChainStart | ArrayLike = "auto",
         n_sweeps: int = 100,
         random_state: RandomState = None,
         return_start: bool = False,
@@ -142,7 +142,7 @@ class SampledModel(ABC):
         n_samples: int,
         *,
         chunk_size: int = 1000,
-        start: Start = "auto",
+        start: ChainStart = "auto",
         n_sweeps: int = 100,
         random_state: RandomState = None,
     ) -> Any:
@@ -193,7 +193,7 @@ class SampledModel(ABC):
         n_sweeps: int = 200,
         n_chains: int = 64,
         *,
-        start: Start | ArrayLike = "auto",
+        start: ChainStart | ArrayLike = "auto",
         random_state: RandomState = None,
     ) -> Equilibration:
         """Run chains and report how their energy settles; print the result.
@@ -237,12 +237,12 @@ class SampledModel(ABC):
         if not (alike and self.patterns.all()):
             return GeneralChains(self.patterns, ratios, self.fields, initial, rng)
         if self.fields is None:
-            return Chains(self.patterns, initial, rng, float(ratios[0]))
+            return EqualChains(self.patterns, initial, rng, float(ratios[0]))
         return BlockChains(self.patterns, self.fields, initial, rng, float(ratios[0]))
 
     def _energies(self, chains: AnyChains, beta: float, n_sweeps: int) -> NDArray[np.float64]:
         """Sweep at ``beta``; return the model's energy per spin after every sweep."""
-        if isinstance(chains, Chains):  # whose kernel keeps the overlaps anyway
+        if isinstance(chains, EqualChains):  # whose kernel keeps the overlaps anyway
             return -chains.strength * chains.run(beta, n_sweeps) / (2 * self.n_spins**2)
         energies = np.empty((n_sweeps, chains.n_chains))
         for sweep in range(n_sweeps):
@@ -251,7 +251,7 @@ class SampledModel(ABC):
         return energies
 
     def _start(
-        self, n_samples: int, start: Start | ArrayLike, rng: np.random.Generator
+        self, n_samples: int, start: ChainStart | ArrayLike, rng: np.random.Generator
     ) -> NDArray[np.int8]:
         return initial_states(start, n_samples, self.patterns, self.strengths, rng)
 
@@ -268,5 +268,5 @@ def _draw(
     return drawn
 
 
-def _is_annealed(start: Start | ArrayLike) -> bool:
+def _is_annealed(start: ChainStart | ArrayLike) -> bool:
     return isinstance(start, str) and start == "annealed"

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualtap.spins import as_spins
 
-Start = Literal["auto", "patterns", "random", "annealed"]
+ChainStart = Literal["auto", "patterns", "random", "annealed"]
 
 
 def resolved_start(
@@ -51,7 +51,7 @@ def resolved_start(
 
 
 def initial_states(
-    start: Start | ArrayLike,
+    start: ChainStart | ArrayLike,
     n_samples: int,
     patterns: NDArray[np.int8],
     strengths: NDArray[np.float64],

@@ -1,7 +1,7 @@
 """Names of files changed in one step each, and temporary names that know whether they are in use.
 
 Whatever kills a process between two steps, a name stands for all of the old or all of the new. A
-temporary file is locked by who writes it: one that nobody has locked was left by a process that
+temporary file is locked by who writes it: an unlocked one was left by a process that
 was killed, and the next who writes to the same name removes it.
 """
 

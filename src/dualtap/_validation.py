@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from dualtap.spins import Spins, as_spins
-from dualtap.spins.distinct import distinct
+from dualtap.spins.distinct import distinct_rows
 from dualtap.spins.weights import with_weights
 
 __all__ = [
@@ -30,10 +30,10 @@ __all__ = [
     "validated_spins",
 ]
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+FitMethod = TypeVar("FitMethod", bound=Callable[..., Any])
 
 
-def fit_context(*, skip_nested: bool = True) -> Callable[[Method], Method]:
+def fit_context(*, skip_nested: bool = True) -> Callable[[FitMethod], FitMethod]:
     """Return scikit-learn's decorator of ``fit``, which checks parameters, for type checkers.
 
     Parameters
@@ -42,8 +42,8 @@ def fit_context(*, skip_nested: bool = True) -> Callable[[Method], Method]:
         The parameters of estimators that this one makes need no check.
     """
 
-    def decorate(method: Method) -> Method:
-        decorated: Method = _fit_context(prefer_skip_nested_validation=skip_nested)(method)
+    def decorate(method: FitMethod) -> FitMethod:
+        decorated: FitMethod = _fit_context(prefer_skip_nested_validation=skip_nested)(method)
         return decorated
 
     return decorate
@@ -126,7 +126,7 @@ def counted(spins: Spins, sample_weight: Any) -> Spins:
         spins = with_weights(spins, weights)
         if spins.n_missing == spins.n_entries:
             raise ValueError("X has no observed entry in samples of a weight above 0")
-    return distinct(spins)
+    return distinct_rows(spins)
 
 
 def _check_columns(estimator: Any, X: Any, *, reset: bool) -> None:

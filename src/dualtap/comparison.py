@@ -39,7 +39,7 @@ from dualtap.fitted.learned import LearnedPatterns
 from dualtap.fitted.training import spread_rows, strength_covariance
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.refit import Parameters, refit
-from dualtap.resampling import SAME, finished, matched
+from dualtap.resampling import SAME, finished, matched_patterns
 from dualtap.spins import DenseSpins, Spins
 from dualtap.spins.weights import divided, with_weights
 
@@ -227,8 +227,8 @@ def compare(
         p_patterns=np.array([_share(np.append(largest, value), value) for value in z[0]]),
         strengths_a=found[0].strengths[0],
         strengths_b=found[0].strengths[1],
-        cosines_a=matched(model_a.patterns_, model.patterns_)[0],
-        cosines_b=matched(model_b.patterns_, model.patterns_)[0],
+        cosines_a=matched_patterns(model_a.patterns_, model.patterns_)[0],
+        cosines_b=matched_patterns(model_b.patterns_, model.patterns_)[0],
         n_permutations=n_permutations,
     )
 

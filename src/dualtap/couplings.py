@@ -65,8 +65,13 @@ class FactoredCouplings(Couplings, Protocol):
 class Products(Protocol):
     """Samples S that are used through products only, wherever they are kept."""
 
-    total_weight: int | float
-    n_spins: int
+    @property
+    def total_weight(self) -> int | float:
+        """Number of samples M."""
+
+    @property
+    def n_spins(self) -> int:
+        """Number of spins N."""
 
     def gram_dot(self, V: Any) -> Any:
         """Return V SᵀS, in the namespace of V (rows, spins)."""
@@ -227,8 +232,8 @@ class GramCouplings:
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.couplings import GramCouplings
-    >>> from dualtap.spins.blocks import Blocks
-    >>> J = GramCouplings(Blocks(as_spins([[1, 1, -1, -1]])))
+    >>> from dualtap.spins.matrix import blocks_of
+    >>> J = GramCouplings(blocks_of(as_spins([[1, 1, -1, -1]])))
     >>> J.alpha
     0.25
     >>> J.dot(np.array([[1, 1, 0, 0]], dtype=np.float32))

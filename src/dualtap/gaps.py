@@ -35,9 +35,9 @@ from dualtap._random import RandomState, as_generator
 from dualtap._validation import validated_spins
 from dualtap.local_fields import local_fields
 from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
 from dualtap.spins.encodings import as_given, shown_encoding
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 from dualtap.spins.storage import Encoding
 
 __all__ = ["Conditionals", "LinearConditionals", "entry_probabilities"]

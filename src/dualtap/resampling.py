@@ -271,7 +271,7 @@ def _refit(
     cosine, entries = np.zeros(len(patterns)), patterns
     if hasattr(model, "patterns_"):
         found = _patterns_of(_fitted(model, spins, 0.5, rng)[0])
-        n_patterns, (cosine, entries) = len(found), matched(found, patterns)
+        n_patterns, (cosine, entries) = len(found), matched_patterns(found, patterns)
     other, m = _fitted(model, spins, _PART, rng)
     unit = np.sqrt((spins.total_weight - m) / m)
     return k, _Refit(n_patterns, cosine, entries, (_couplings_of(other, i, j) - J) / unit)
@@ -304,7 +304,7 @@ def _couplings_of(model: Any, i: IntArray, j: IntArray) -> FloatArray:
     return J
 
 
-def matched(
+def matched_patterns(
     estimate: NDArray[np.int8], patterns: NDArray[np.int8]
 ) -> tuple[FloatArray, NDArray[np.int8]]:
     """Match patterns one to one by absolute cosine, and turn partners to the sign of theirs.
@@ -324,8 +324,9 @@ def matched(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualtap.resampling import matched
-    >>> cosine, entries = matched(np.array([[-1, -1, 0]]), np.array([[1, 1, 1], [1, 1, 0]]))
+    >>> from dualtap.resampling import matched_patterns
+    >>> patterns = np.array([[1, 1, 1], [1, 1, 0]])
+    >>> cosine, entries = matched_patterns(np.array([[-1, -1, 0]]), patterns)
     >>> cosine.round(2), entries.tolist()
     (array([0., 1.]), [[0, 0, 0], [1, 1, 0]])
     """

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from dualtap._namespace import like, namespace, take, to_numpy
 from dualtap.couplings import FloatArray
-from dualtap.schemes._base import Scheme, State, StepInfo, mean_change
+from dualtap.schemes._base import Scheme, SchemeState, StepInfo, mean_change
 
 __all__ = ["Solution", "StopReason", "join", "solve"]
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=SchemeState)
 
 _CYCLE_CHECK = 16
 """Steps from one look for two-cycles to the next."""
@@ -261,7 +261,7 @@ def _damped(
     return mixed
 
 
-def _finite(state: State) -> NDArray[np.bool_]:
+def _finite(state: SchemeState) -> NDArray[np.bool_]:
     """Return which students have only finite numbers in their state, m aside.
 
     The residual speaks for m, and is cheaper to look at.

@@ -109,8 +109,8 @@ def test_a_page_says_what_is_left_and_which_patterns_have_no_samples(votes):
     assert np.all(np.diff(np.abs(left["z"])) <= 0)
     shown["patterns"][1]["share"] = 0.001
     assert "Almost no sample is nearest to pattern 1." in lead(shown)
-    shown["model"]["warning"] = "patterns are the wrong model"
-    assert "Warning: patterns are the wrong model." in lead(shown)
+    shown["model"]["warning"] = "patterns do not explain the couplings"
+    assert "Warning: patterns do not explain the couplings." in lead(shown)
 
 
 def test_labels_are_compared_with_patterns(digits):

@@ -36,7 +36,7 @@ def overlaps_of_bits(words: Array, n_bits: int, result: Array) -> None:
     Parameters
     ----------
     words : (n, k) uint64
-        A vector a row, a bit an entry, the same bits in the padding of all.
+        A vector per row, a bit per entry, the same bits in the padding of all.
     n_bits : int
         Entries of a vector.
     result : (n, n) float32

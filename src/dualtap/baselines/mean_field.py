@@ -15,10 +15,10 @@ from dualtap._validation import Interval, StrOptions
 from dualtap.baselines._pairwise import PairwiseIsing, few_samples
 from dualtap.baselines.regressions import FloatArray
 from dualtap.spins import Spins
-from dualtap.spins.blocks import weighted
+from dualtap.spins.weights import weighted
 
 
-def magnetizations(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
+def spin_means(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
     """Return the mean of every spin, kept half a flip away from ±1.
 
     A spin that is the same in all of n samples gets ±(1 - 1/n), so that its field is finite.
@@ -36,8 +36,8 @@ def magnetizations(X: ArrayLike, weights: ArrayLike | None = None) -> FloatArray
 
     Examples
     --------
-    >>> from dualtap.baselines.mean_field import magnetizations
-    >>> magnetizations([[1, 1], [1, -1], [1, -1], [1, 0]])
+    >>> from dualtap.baselines.mean_field import spin_means
+    >>> spin_means([[1, 1], [1, -1], [1, -1], [1, 0]])
     array([ 0.75      , -0.33333333])
     """
     S = np.asarray(X)
@@ -209,5 +209,5 @@ class NaiveMeanField(PairwiseIsing):
             self.shrinkage_ = ledoit_wolf(x, w) if estimated else float(self.shrinkage)
             C = shrunk_covariance(weighted(x, w).T @ x / M, shrinkage=self.shrinkage_)
             self.couplings_ = mean_field_couplings(C)
-            m = magnetizations(S, w)
+            m = spin_means(S, w)
             self.fields_ = np.arctanh(m) - self.couplings_ @ m

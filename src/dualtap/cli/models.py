@@ -23,9 +23,9 @@ from dualtap.cli.request import (
     FitRequest,
     Hidden,
     Method,
-    Patterns,
+    PatternsOption,
     Resume,
-    Students,
+    StudentsOption,
     Updates,
 )
 from dualtap.cli.resampling import resampled
@@ -55,9 +55,9 @@ def fit(
     ],
     reading: ReadingOptions,
     method: ChosenMethod = None,
-    patterns: Patterns = None,
+    patterns: PatternsOption = None,
     beta: Beta = None,
-    students: Students = None,
+    students: StudentsOption = None,
     hidden: Hidden = None,
     updates: Updates = None,
     checkpoint: Checkpoint = None,

@@ -104,18 +104,18 @@ def _wanted(
 ) -> Wanted:
     """Return what is asked for; words with "=" after the first of --set are settings, too."""
     from dualtap.experiments.archive import Archive
-    from dualtap.experiments.reproduce import Wanted, chosen
-    from dualtap.experiments.settings import parsed
+    from dualtap.experiments.reproduce import Wanted, chosen_figures
+    from dualtap.experiments.settings import parsed_settings
 
     given = [*(settings or []), *(name for name in names if settings and "=" in name)]
     wanted = Wanted(
         [name for name in names if name not in given],
         out,
         full,
-        parsed(given),
+        parsed_settings(given),
         None if source is None else Archive(source),
     )
-    for experiment in chosen(wanted.names):  # errors come before anything is written
+    for experiment in chosen_figures(wanted.names):  # errors come before anything is written
         wanted.tasks(experiment)
     return wanted
 

@@ -40,7 +40,7 @@ ChosenMethod = Annotated[
         "rbm: HopfieldRBM. rbm-paper: the RBM of the paper, HopfieldRBM.paper."
     ),
 ]
-Patterns = Annotated[
+PatternsOption = Annotated[
     int | None,
     typer.Option(help="patterns, dualtap: number of patterns, if known.", metavar="P", min=1),
 ]
@@ -48,7 +48,7 @@ Beta = Annotated[
     float | None,
     typer.Option(help="dualtap, rbm: inverse temperature; fitted if omitted.", metavar="BETA"),
 ]
-Students = Annotated[
+StudentsOption = Annotated[
     int | None,
     typer.Option(
         help="dualtap: students per round (and maximum number of rounds if --patterns is omitted).",

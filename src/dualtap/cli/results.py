@@ -89,12 +89,12 @@ def impute(
     from dualtap._files import check_free
     from dualtap.io import FORMATS as FILE_FORMATS
     from dualtap.io import load, matched, write_samples
-    from dualtap.io.matching import completed
+    from dualtap.io.matching import with_gaps_filled
 
     check_free(output, force=force, formats=FILE_FORMATS)
     fitted = load(model)
     given = reading.read(data)
-    filled = completed(given, matched(given, fitted, data), fitted, seed)
+    filled = with_gaps_filled(given, matched(given, fitted, data), fitted, seed)
     beside: dict[str, Any] = dict(filled.label_columns)
     if reading.weights is not None and given.weights is not None:
         beside[reading.weights] = given.weights

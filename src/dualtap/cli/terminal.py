@@ -32,7 +32,7 @@ _PER_PATTERN = {  # in two lines, to fit into 80 columns
     "strengths": ("strength", "{:.3g}"),
     "support": ("spins", "{:d}"),
     "mean_confidence": ("mean\n|m|", "{:.3f}"),
-    "unsure_bits": ("uncertain\nbits", "{:d}"),
+    "uncertain_bits": ("uncertain\nbits", "{:d}"),
     "returned": ("found\nagain", "{:.0%}"),
     "cosine": ("median\ncosine", "{:.2f}"),
     "bits": ("spins", "{:d}"),

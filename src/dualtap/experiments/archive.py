@@ -115,9 +115,6 @@ def _present(titles: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
     return {t: cell for t, cell in zip(titles, cells, strict=True) if cell is not None}
 
 
-Stacks = Mapping[str, tuple[NDArray[np.int64], NDArray[Any]]]
-
-
 def _read_stacks(path: Path) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
     """Return names, the rows that have an array of this name and shape, and the arrays."""
     contents = read_arrays(path) if path.exists() else {}

@@ -61,7 +61,7 @@ class Task:
 
     @property
     def seed(self) -> int:
-        """A seed of its own below 2^31, the same whoever makes the trial, when, by which code."""
+        """The trial's own seed, below 2^31: a function of its parameters, whatever the code."""
         text = f"{self.experiment}|{self.point}|{self.index}"
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) >> 1
 

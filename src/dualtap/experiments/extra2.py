@@ -34,6 +34,7 @@ from dualtap.metrics import coupling_error, n_recovered, overlaps
 from dualtap.published import DualTAP
 from dualtap.schemes import AMP, TAP, Scheme
 from dualtap.solve import solve
+from dualtap.theory import critical_samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def points(
     Quick ones are smaller and fewer.
     """
     usual, n_trials = (1000, 50) if full else (400, 3)
-    loads = [(b, x * (1 / b - 1) ** 2) for b in beta if b < 1 for x in MULTIPLES]
+    loads = [(b, x * critical_samples(b, 1)) for b in beta if b < 1 for x in MULTIPLES]
     # Rounding makes the smallest numbers of samples equal in a small system.
     places = dict.fromkeys(
         (n, b, max(2, round(n * load)))
@@ -204,7 +205,7 @@ def _largest_eigenvalue(results: Results) -> Evidence:
     beta, M = (np.array([row.parameters[k] for row in starts]) for k in ("beta", "M"))
     above = starts.column("lambda_max") > 2
     # 1.9, not 2: M is a whole number, and rounding may leave 2 M_c just short of itself.
-    signal = 1.9 * N * (1 / beta - 1) ** 2 <= M
+    signal = np.array([1.9 * critical_samples(b, N) for b in beta]) <= M
     both, small, poor = (
         _share(starts, "amp", chosen)
         for chosen in (above & signal, ~above & signal, above & ~signal)

@@ -31,7 +31,7 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.published.starts import spectral_student
 from dualtap.schemes import TAP
 from dualtap.solve import solve
-from dualtap.theory import student_limit, student_threshold
+from dualtap.theory import critical_samples, student_limit, student_threshold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def plot(results: Results) -> Figure:
     overlap.legend(frameon=False, fontsize=8)
     grid = np.geomspace(0.2, 4, 60)
     threshold.plot(grid, [student_threshold(beta, b) for b in grid], color="black", lw=1)
-    threshold.axhline((1 / beta - 1) ** 2, color="grey", lw=0.8, ls=":")
+    threshold.axhline(critical_samples(beta, 1), color="grey", lw=0.8, ls=":")
     threshold.axvline(beta, color="grey", lw=0.8, ls=":")
     ticks = (0.25, 0.5, 1, 2, 4)
     threshold.set(xlabel="β' of the student", ylabel="M/N at its threshold", xscale="log")

@@ -31,7 +31,7 @@ from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import overlaps
 from dualtap.published import DualTAP
-from dualtap.theory import paramagnetic_limit
+from dualtap.theory import critical_samples, paramagnetic_limit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,11 +41,6 @@ BETAS = (0.5, 0.7, 0.8, 0.9, 1.2, 1.5, 2.0)
 N_STUDENTS = 25
 READINGS = {"printed": "α = M/N", "literal": "α = P/N"}
 ENOUGH = 0.99  # overlap of signs that is a perfect reconstruction
-
-
-def critical_samples(beta: float, n_spins: int) -> float:
-    """Return M_c = N (1/β - 1)², below which no method finds the pattern at β < 1."""
-    return n_spins * (1 / beta - 1) ** 2
 
 
 def relaxed_after(beta: float) -> int:

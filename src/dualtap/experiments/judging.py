@@ -211,10 +211,10 @@ class Evidence(NamedTuple):
     text: str
 
 
-Judge = Callable[[Results], Claim]
+ClaimJudge = Callable[[Results], Claim]
 
 
-def judge(rule: str) -> Callable[[Callable[[Results], Evidence]], Judge]:
+def judge(rule: str) -> Callable[[Callable[[Results], Evidence]], ClaimJudge]:
     """Turn what measures into what judges: the estimates are set against the rule of this name.
 
     Where trials are missing the claim is not judged, and says for want of which.
@@ -234,7 +234,7 @@ def judge(rule: str) -> Callable[[Callable[[Results], Evidence]], Judge]:
     """
     fixed = RULES[rule]
 
-    def judging(measure: Callable[[Results], Evidence]) -> Judge:
+    def judging(measure: Callable[[Results], Evidence]) -> ClaimJudge:
         def judged_claim(results: Results) -> Claim:
             said = (fixed.says, fixed.where, fixed.decided_by)
             try:
@@ -258,7 +258,7 @@ def _any(results: Results) -> Results:
     return results
 
 
-def claims_of(*judges: Judge) -> Callable[[Results], list[Claim]]:
+def claims_of(*judges: ClaimJudge) -> Callable[[Results], list[Claim]]:
     """Return the function that gives the verdicts of several judges.
 
     Examples

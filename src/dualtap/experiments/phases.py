@@ -19,13 +19,12 @@ from dualtap.experiments.experiment import (
     Parameters,
     Results,
 )
-from dualtap.experiments.fig1 import critical_samples
 from dualtap.experiments.judging import Evidence, claims_of, judge, proportion
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import match, overlaps
 from dualtap.published import DualTAP
 from dualtap.recovery import HopfieldPatterns
-from dualtap.theory import paramagnetic_limit
+from dualtap.theory import critical_samples, paramagnetic_limit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +183,7 @@ def caption(results: Results) -> str:
         f"trials per point: {results.n_trials()}. Last column, β < 1: the Bayes limit of one "
         "pattern for N → ∞; β > 1: majority of the samples that started at a pattern, grey where "
         f"those of some pattern keep an overlap below {OWN_OVERLAP:g} with it. White line: "
-        "M_c = N(1/β−1)², to the left of which, for N → ∞, nobody can recover anything; dotted: "
+        "M_c = N(1/β−1)², to the left of which, for N → ∞, no method recovers anything; dotted: "
         f"β = 1. Random signs score {chance}."
     )
 

@@ -21,13 +21,13 @@ from dualtap.experiments.store import Store
 GROUPS = ("all", "claims")
 
 
-def chosen(names: Sequence[str]) -> list[Experiment]:
+def chosen_figures(names: Sequence[str]) -> list[Experiment]:
     """Return the experiments that names stand for, each once; "all" and "claims" mean every one.
 
     Examples
     --------
-    >>> from dualtap.experiments.reproduce import chosen
-    >>> [experiment.name for experiment in chosen(["fig2", "fig2"])]
+    >>> from dualtap.experiments.reproduce import chosen_figures
+    >>> [experiment.name for experiment in chosen_figures(["fig2", "fig2"])]
     ['fig2']
     """
     wanted = NAMES if set(names) & set(GROUPS) else names
@@ -114,7 +114,7 @@ def gaps(wanted: Wanted) -> list[Gap]:
     """Return what is missing, experiment by experiment, those without a gap left out."""
     found = []
     with Store(wanted.folder, wanted.archive) as store:
-        for experiment in chosen(wanted.names):
+        for experiment in chosen_figures(wanted.names):
             tasks = wanted.tasks(experiment)
             missing = [task for task in tasks if task not in store]
             if missing:
@@ -152,7 +152,7 @@ def reproduce(
     -------
     Reproduced
     """
-    experiments = chosen(wanted.names)
+    experiments = chosen_figures(wanted.names)
     all_tasks = {experiment.name: wanted.tasks(experiment) for experiment in experiments}
     written: list[Path] = []
     reports: list[Report] = []
@@ -224,7 +224,7 @@ def export(wanted: Wanted, path: Path, *, force: bool = False) -> list[Path]:
     list of Path
         Files written.
     """
-    experiments = chosen(wanted.names)
+    experiments = chosen_figures(wanted.names)
     with Store(wanted.folder, wanted.archive) as store:
         if not is_folder(path):
             tasks = [task for experiment in experiments for task in wanted.tasks(experiment)]

@@ -75,13 +75,13 @@ def _several(name: str, value: Any) -> tuple[Any, ...]:
     return several
 
 
-def parsed(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+def parsed_settings(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     """Return settings as they are typed.
 
     Examples
     --------
-    >>> from dualtap.experiments.settings import parsed
-    >>> parsed(["N=500", "T=0.4,1", "rule=tap"])
+    >>> from dualtap.experiments.settings import parsed_settings
+    >>> parsed_settings(["N=500", "T=0.4,1", "rule=tap"])
     {'N': (500,), 'T': (0.4, 1), 'rule': ('tap',)}
     """
     settings: dict[str, tuple[Any, ...]] = {}

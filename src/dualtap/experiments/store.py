@@ -160,7 +160,7 @@ class Store:
         return noted | ({} if self.archive is None else self.archive.rules)
 
     def export(self, tasks: Iterable[Task], path: Path, *, force: bool = False) -> None:
-        """Write parameters and results, a line a trial, as ``.csv`` or ``.parquet``."""
+        """Write parameters and results, a line per trial, as ``.csv`` or ``.parquet``."""
         suffix = known_suffix(path, EXPORT_FORMATS)
         lines: list[dict[str, Any]] = [
             {**row.parameters, "trial": row.index, "seed": row.seed, **row.results}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualtap.experiments.drawing import STYLES, letter, new_figure, within
 from dualtap.experiments.experiment import Experiment, Outcome, Parameters, Results
-from dualtap.experiments.fig1 import critical_samples, relaxed_after
+from dualtap.experiments.fig1 import relaxed_after
 from dualtap.experiments.judging import (
     Evidence,
     claims_of,
@@ -20,6 +20,7 @@ from dualtap.experiments.rules.rule import Estimate
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import overlaps
 from dualtap.published import DualTAP
+from dualtap.theory import critical_samples
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

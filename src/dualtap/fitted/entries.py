@@ -27,7 +27,7 @@ from dualtap._threads import FALSE_ALARMS
 from dualtap.baselines.regressions import PenalisedLoss, ising_pseudo_likelihood, minimise
 from dualtap.gaps import Conditionals, LinearConditionals, entry_probabilities
 from dualtap.spins import as_spins
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.int8]

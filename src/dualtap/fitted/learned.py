@@ -47,6 +47,7 @@ from dualtap.gaps import Conditionals, FillsGaps
 from dualtap.hopfield import HopfieldModel
 from dualtap.metrics import pseudo_likelihood, sample_pseudo_likelihoods
 from dualtap.spins import Spins, as_spins
+from dualtap.spins.passes import count_reads, counted_reads
 from dualtap.spins.storage import Encoding
 
 _SMALLEST_OVERLAP = 1e-3
@@ -118,12 +119,13 @@ class LearnedPatterns(
         self
         """
         spins = validated_spins(self, X, reset=True)
-        before = spins.reads.entries - (0 if isinstance(X, Spins) else spins.n_entries)
         rows = counted(spins, sample_weight)
-        self._learn(rows, origin(X), as_generator(self.random_state))
-        if rows is not spins:
-            self.labels_ = nearest_labels(spins, self.patterns_, self._pull)
-        self.n_passes_ = (spins.reads.entries - before) / spins.n_entries
+        with counted_reads() as reads:
+            count_reads(0 if isinstance(X, Spins) else spins.n_entries)
+            self._learn(rows, origin(X), as_generator(self.random_state))
+            if rows is not spins:
+                self.labels_ = nearest_labels(spins, self.patterns_, self._pull)
+        self.n_passes_ = reads.entries / spins.n_entries
         self._encoding = spins.encoding
         kept = spread_rows(rows)
         self._keep_of_training(kept, rows.total_weight)
@@ -328,9 +330,8 @@ class LearnedPatterns(
             Without patterns the spins are independent, with means tanh(``fields_``).
         """
         check_is_fitted(self)
-        patterns = (
-            as_spins(self.patterns_, zero_is_missing=True) if self.n_patterns_ else self.patterns_
-        )
+        Z = self.patterns_
+        patterns = as_spins(Z, zero_is_missing=True) if len(Z) else Z
         model = HopfieldModel(**self._model() | {"patterns": patterns})
         return model.sample(n_samples, random_state=random_state)
 

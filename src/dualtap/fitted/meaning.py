@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 FEWEST, CHANCE = 5, 0.1
 """Samples of a side, at least, for it to be compared with the other one, and share of those."""

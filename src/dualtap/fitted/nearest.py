@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
-from dualtap.subspace.overlaps import products_with
+from dualtap.spins import Spins
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 
+_WHOLE = 2**22
+"""Products of samples with patterns that are held at a time."""
 _FOUND = np.dtype([("label", "i4"), ("sign", "i1"), ("overlap", "f8"), ("tied", "?")])
 """What is found of each sample: with millions of them every byte counts."""
 _AT_ONCE = 2**20
@@ -234,10 +235,11 @@ def nearest_patterns(
         return Assignment(found["label"], found["sign"], found["overlap"]), False
     blocks = blocks_of(spins, held=False)
     zeta = patterns.astype(np.float32)
-    if pull is None and patterns.all() and isinstance(spins, DenseSpins):
-        found = _nearest(products_with(blocks, zeta), blocks.n_observed[:, None])
+    if pull is None and patterns.all() and len(patterns) * spins.n_samples <= _WHOLE:
+        found = _nearest(blocks.sign_dot(zeta), blocks.n_observed[:, None])
     else:
-        found = blocks.map(partial(_nearest_of_block, zeta=zeta, pull=pull))
+        seen = _seen(spins, patterns)
+        found = blocks.map(partial(_nearest_of_block, zeta=zeta, pull=pull), seen)
     without = unobserved(spins)
     found["label"][without], found["overlap"][without] = -1, np.nan
     return Assignment(found["label"], found["sign"], found["overlap"]), bool(found["tied"].any())
@@ -259,7 +261,8 @@ def nearest_labels(
     if not len(patterns):
         return np.full(spins.n_samples, -1, dtype=np.int32)
     zeta = patterns.astype(np.float32)
-    label = blocks_of(spins, held=False).map(partial(_label_of_block, zeta=zeta, pull=pull))
+    of_block = partial(_label_of_block, zeta=zeta, pull=pull)
+    label = blocks_of(spins, held=False).map(of_block, _seen(spins, patterns))
     label[unobserved(spins)] = -1
     return label
 
@@ -345,13 +348,27 @@ def _counts(S: F32, support: F32) -> F32:
     return np.abs(S) @ support.T
 
 
-def _label_of_block(S: F32, zeta: F32, pull: Pull | None) -> NDArray[np.int32]:
-    label: NDArray[np.int32] = _nearest_of_block(S, zeta, pull)["label"].copy()
+def _seen(spins: Spins, patterns: NDArray[np.int8]) -> NDArray[np.integer] | None:
+    """Return how many entries each sample has of every pattern; None if that differs."""
+    return spins.n_observed if patterns.all() else None
+
+
+def _label_of_block(
+    S: F32, seen: NDArray[np.integer] | None, zeta: F32, pull: Pull | None
+) -> NDArray[np.int32]:
+    label: NDArray[np.int32] = _nearest_of_block(S, seen, zeta, pull)["label"].copy()
     return label
 
 
-def _nearest_of_block(S: F32, zeta: F32, pull: Pull | None) -> NDArray[np.void]:
-    products, counts = S @ zeta.T, np.abs(S) @ np.abs(zeta).T
+def _nearest_of_block(
+    S: F32, seen: NDArray[np.integer] | None, zeta: F32, pull: Pull | None
+) -> NDArray[np.void]:
+    products = S @ zeta.T
+    counts: NDArray[np.floating]
+    if seen is None:
+        counts = np.abs(S) @ np.abs(zeta).T
+    else:
+        counts = np.broadcast_to(seen.astype(np.float32)[:, None], products.shape)
     if pull is None:
         return _nearest(products, counts)
     apart = pull.root * (products - np.abs(S) @ (zeta * pull.centre).T)

@@ -28,7 +28,7 @@ from dualtap._threads import one_blas_thread
 from dualtap.local_fields import cross_filled, local_fields
 from dualtap.metrics.likelihoods import block_likelihoods
 from dualtap.spins import Spins
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 from dualtap.spins.storage import spread, spread_by_weight
 
 _ROWS = 256

@@ -1,7 +1,7 @@
-r"""What patterns leave of the pairs of spins, judged on samples held out.
+r"""What patterns leave of the pairs of spins, judged on held-out samples.
 
-A pair of its own coupling :math:`\delta_{ij}` beside the patterns changes the log pseudo-likelihood
-by :math:`\delta_{ij} G_{ij} - \frac12 \delta_{ij}^2 H_{ij}`, with :math:`R = S - \tanh h`,
+A free coupling :math:`\delta_{ij}` beside the patterns changes the log pseudo-likelihood by
+:math:`\delta_{ij} G_{ij} - \frac12 \delta_{ij}^2 H_{ij}`, with :math:`R = S - \tanh h`,
 :math:`G = R^\top S + S^\top R` and :math:`H_{ij} = \sum_a (w_{ai} + w_{aj})`,
 :math:`w = 1 - \tanh^2 h`. Where the patterns are the right model, G is noise: the
 :math:`\delta = G/H` of one half of the samples gain nothing in the other. Where they are not, as
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.local_fields import log_likelihoods, observed_fields
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 LARGEST_SHARE = 0.05
 """Share of the gain of the patterns that pairs may gain beside them.
@@ -29,31 +29,18 @@ _MOST_SPINS = 1024
 _FEWEST_ROWS = 2  # per spin, below which couplings of single pairs are noise
 
 
-class PairGain(NamedTuple):
-    """What patterns and single pairs gain over independent spins, in nats."""
-
-    patterns: float
-    """Of the patterns, over independent spins with their means."""
-    pairs: float
-    """Of a coupling of its own for every pair, beside the patterns, on samples held out."""
-
-    @property
-    def share(self) -> float:
-        """Gain of the pairs over that of the patterns; NaN if it is not known."""
-        return self.pairs / self.patterns if self.patterns > 0 else np.nan
-
-
-def pair_gain(
+def pair_share(
     rows: NDArray[np.int8],
     patterns: NDArray[np.int8],
     strengths: NDArray[np.float64],
     fields: NDArray[np.float64] | None,
     means: NDArray[np.float64],
-) -> PairGain:
-    """Return what a coupling of its own for every pair would gain beside patterns.
+) -> float:
+    """Return what a free coupling for every pair would gain, over the gain of the patterns.
 
-    Couplings of every other row are judged by the remaining rows, and the other way round, each
-    with the common factor that suits them best there.
+    Both in log pseudo-likelihood: of the patterns over independent spins with their means, of the
+    couplings beside the patterns. Couplings of every other row are judged by the remaining rows,
+    and the other way round, each with the common factor that suits them best there.
 
     Parameters
     ----------
@@ -66,23 +53,23 @@ def pair_gain(
 
     Returns
     -------
-    PairGain
+    float
         NaN without patterns, for more than 1024 spins, or fewer than two rows per spin.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel
-    >>> from dualtap.fitted.unexplained import pair_gain
+    >>> from dualtap.fitted.unexplained import pair_share
     >>> teacher = HopfieldModel.random(60, 2, beta=1.2, random_state=0)
     >>> X = teacher.sample(500, random_state=1)
-    >>> found = pair_gain(X, teacher.patterns, teacher.strengths, None, np.zeros(60))
-    >>> bool(abs(found.share) < 0.01)
+    >>> share = pair_share(X, teacher.patterns, teacher.strengths, None, np.zeros(60))
+    >>> bool(abs(share) < 0.01)
     True
     """
     n_rows, n_spins = rows.shape
     if not len(patterns) or n_spins > _MOST_SPINS or n_rows < _FEWEST_ROWS * n_spins:
-        return PairGain(np.nan, np.nan)
+        return np.nan
     S = rows.astype(np.float32)
     h = observed_fields(S, patterns.astype(np.float32), strengths, fields, means)
     t, observed = np.tanh(h), S != 0
@@ -91,18 +78,7 @@ def pair_gain(
     gain = _held_out_gain(*halves) + _held_out_gain(*halves[::-1])
     alone = np.arctanh(np.clip(means, -1 + 1e-3, 1 - 1e-3)).astype(np.float32)
     L = log_likelihoods(S, h).sum() - log_likelihoods(S, np.broadcast_to(alone, S.shape)).sum()
-    return PairGain(float(L), gain)
-
-
-def pair_share(
-    rows: NDArray[np.int8],
-    patterns: NDArray[np.int8],
-    strengths: NDArray[np.float64],
-    fields: NDArray[np.float64] | None,
-    means: NDArray[np.float64],
-) -> float:
-    """Return the share of :func:`pair_gain`."""
-    return pair_gain(rows, patterns, strengths, fields, means).share
+    return gain / float(L) if L > 0 else np.nan
 
 
 class Pairs(NamedTuple):
@@ -129,7 +105,7 @@ def unexplained_pairs(
 
     Parameters
     ----------
-    rows, patterns, strengths, fields, means : as in :func:`pair_gain`
+    rows, patterns, strengths, fields, means : as in :func:`pair_share`
     top : int
         So many pairs; none for more than 1024 spins.
 
@@ -169,7 +145,7 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     ----------
     n_patterns, n_spins : int
     share : float
-        Of :class:`PairGain`; NaN if it is not known.
+        Of :func:`pair_share`; NaN if it is not known.
 
     Examples
     --------
@@ -177,22 +153,22 @@ def doubt_about_couplings(n_patterns: int, n_spins: int, share: float) -> str:
     >>> doubt_about_couplings(3, 60, 0.001)
     ''
     >>> print(doubt_about_couplings(11, 60, 0.74))
-    patterns are the wrong model for these couplings: a coupling of its own for every pair would
-    gain 74 % of what the 11 patterns gain (at most 5 % where patterns are right); fit
-    dualtap.baselines.PseudoLikelihood instead
+    patterns do not explain the couplings: on held-out samples, a free coupling for every pair adds
+    74 % to the gain in log pseudo-likelihood of the 11 patterns (limit: 5 %); estimate couplings
+    with dualtap.baselines.PseudoLikelihood instead
     """
     if 2 * n_patterns > n_spins:
-        what = f"{n_patterns} patterns on {n_spins} spins are no couplings of low rank"
+        what = f"{n_patterns} patterns on {n_spins} spins are not a low-rank coupling matrix"
     elif share > LARGEST_SHARE:
         what = (
-            f"a coupling of its own for every pair would gain {share:.0%} of what the "
-            f"{n_patterns} pattern{'' if n_patterns == 1 else 's'} gain (at most "
-            f"{LARGEST_SHARE:.0%} where patterns are right)"
+            f"on held-out samples, a free coupling for every pair adds {share:.0%} to the gain in "
+            f"log pseudo-likelihood of the {n_patterns} pattern{'' if n_patterns == 1 else 's'} "
+            f"(limit: {LARGEST_SHARE:.0%})"
         ).replace("%", " %")
     else:
         return ""
     return (
-        f"patterns are the wrong model for these couplings: {what}; fit "
+        f"patterns do not explain the couplings: {what}; estimate couplings with "
         "dualtap.baselines.PseudoLikelihood instead"
     )
 

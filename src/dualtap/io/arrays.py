@@ -258,7 +258,7 @@ def _exactly(request: Request, stream: IO[bytes], n_bytes: int) -> bytes:
         return data
 
 
-def numbers(spins: Spins, rows: slice) -> NDArray[Any]:
+def written_numbers(spins: Spins, rows: slice) -> NDArray[Any]:
     """Return samples as they are written: in their own encoding, NaN where one is missing.
 
     Parameters
@@ -272,9 +272,9 @@ def numbers(spins: Spins, rows: slice) -> NDArray[Any]:
 
     Examples
     --------
-    >>> from dualtap.io.arrays import numbers
+    >>> from dualtap.io.arrays import written_numbers
     >>> from dualtap.spins import as_spins
-    >>> numbers(as_spins([[0, 1, None]]), slice(None))
+    >>> written_numbers(as_spins([[0, 1, None]]), slice(None))
     array([[ 0.,  1., nan]], dtype=float32)
     """
     values = spins.block(rows)
@@ -306,7 +306,7 @@ def write_npy(file: IO[bytes], spins: Spins) -> None:
     }
     np.lib.format.write_array_header_1_0(file, header)
     for rows in spins.blocks():
-        file.write(np.ascontiguousarray(numbers(spins, rows)).tobytes())
+        file.write(np.ascontiguousarray(written_numbers(spins, rows)).tobytes())
 
 
 def write_npz(file: IO[bytes], spins: Spins, beside: Beside) -> None:

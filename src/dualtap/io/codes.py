@@ -77,7 +77,7 @@ def codes(true: Words, false: Words) -> Codes | None:
     >>> codes("yes", ["no", "never"])
     Codes(true=('yes',), false=('no', 'never'))
     """
-    up, down = (tuple(_plain(word) for word in listed(words)) for words in (true, false))
+    up, down = (tuple(_plain(word) for word in as_words(words)) for words in (true, false))
     if not up and not down:
         return None
     if not (up and down):
@@ -88,13 +88,13 @@ def codes(true: Words, false: Words) -> Codes | None:
     return Codes(up, down)
 
 
-def listed(words: Words) -> tuple[str, ...]:
+def as_words(words: Words) -> tuple[str, ...]:
     """Return one word, several or none as a tuple.
 
     Examples
     --------
-    >>> from dualtap.io.codes import listed
-    >>> listed("party"), listed(["party", "state"]), listed(None)
+    >>> from dualtap.io.codes import as_words
+    >>> as_words("party"), as_words(["party", "state"]), as_words(None)
     (('party',), ('party', 'state'), ())
     """
     if words is None:

@@ -20,7 +20,7 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.io.codes import Codes, spin_code
 from dualtap.spins import Spins, SpinsBuilder
 
-Texts = list[tuple[str, list[str]]]
+NamedTexts = list[tuple[str, list[str]]]
 
 CHUNK_BYTES = 2**22
 """Most bytes of a file that are looked at together, unless one row is longer."""
@@ -297,7 +297,7 @@ def needed(module: str, extra: str, what: str) -> Any:
         ) from None
 
 
-def columns_beside(beside: Beside, spins: Spins) -> tuple[list[str] | None, Texts, Texts]:
+def columns_beside(beside: Beside, spins: Spins) -> tuple[list[str] | None, NamedTexts, NamedTexts]:
     """Return the names of spins, and the columns of text before and after them, for a table.
 
     Examples
@@ -328,13 +328,13 @@ def check_memory(request: Request, shape: tuple[int, ...]) -> None:
     Traceback (most recent call last):
     ...
     ValueError: data.npy: it declares shape (1000000000, 1000000000), which takes 116415322 GB
-    even at one bit an entry
+    even at one bit per entry
     """
     needed = math.prod(shape) // 8
     if hasattr(os, "sysconf") and needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise request.error(
             f"it declares shape {shape}, which takes {needed / 2**30:.0f} GB even at one bit "
-            "an entry"
+            "per entry"
         )
 
 

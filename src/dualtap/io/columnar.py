@@ -16,22 +16,20 @@ from dualtap.io.codes import MISSING
 from dualtap.io.collecting import (
     CHUNK_BYTES,
     Beside,
-    Collector,
     Request,
     SampleFile,
     check_memory,
     columns_beside,
     default_names,
     needed,
-    result,
 )
 from dualtap.io.layout import (
     LOOKED_AT,
     OTHER_NUMBER,
     Layout,
+    TableRows,
     laid_out,
     misfit,
-    position,
     row_misfit,
     word_code,
 )
@@ -145,17 +143,14 @@ def _step(pa: Any, schema: Any) -> int:
     return max(1, CHUNK_BYTES // max(n_bytes, 1))
 
 
-class _Table:
-    """A table being read: its layout is known from the first batch, its rows then add up."""
+class _Table(TableRows):
+    """A table of columns being read, batch by batch."""
 
     def __init__(self, pa: Any, request: Request, source: _Source) -> None:
-        self._pa, self._request = pa, request
+        super().__init__(request, source.n_rows)
+        self._pa = pa
         self._names = list(source.schema.names)
         self._metadata = (source.schema.metadata or {}).get(b"pandas")
-        self._collector = Collector(request, source.n_rows)
-        self._layout: Layout | None = None
-        self._rows: list[str] = []
-        self._labels: dict[str, list[str]] = {}
 
     def add(self, batch: Any) -> None:
         """Take in some rows."""
@@ -193,23 +188,6 @@ class _Table:
                 told = misfit(self._request, k, self._names[k], words)
                 if told is not None:
                     raise self._request.error(told)
-
-    def finish(self) -> SampleFile:
-        """Return what was read."""
-        layout, request = self._layout, self._request
-        if layout is None:
-            raise request.error("it is empty: there is no row of values")
-        for name in request.labels:
-            if name not in self._labels:  # transposed
-                position(request, self._rows if layout.rows else None, name, "row")
-        return result(
-            request,
-            self._collector.finish(),
-            columns=[self._names[k] for k in layout.spins],
-            rows=self._rows if layout.rows else None,
-            labels={name: self._labels[name] for name in request.labels},
-            notes=layout.notes,
-        )
 
     def _first_look(self, batch: Any) -> Layout:
         names = self._names

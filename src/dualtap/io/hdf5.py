@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import open_regular, reading
-from dualtap.io.arrays import numbers, with_beside
+from dualtap.io.arrays import with_beside, written_numbers
 from dualtap.io.collecting import Beside, Request, SampleFile, check_matrix, needed
 from dualtap.io.groups import collected_in_bands, matrix_among, read_beside_in_groups
 from dualtap.io.h5_texts import check_texts, read_texts
@@ -237,13 +237,13 @@ def write_h5(file: IO[bytes], spins: Spins, beside: Beside) -> None:
             compression="gzip",
         )
         for rows in spins.blocks(2**20):
-            X[rows] = numbers(spins, rows)
+            X[rows] = written_numbers(spins, rows)
             if tolerant.error is not None:
                 break
         for name, texts in beside.items():
             encoded = np.char.encode(texts, "utf-8")
             # Of fixed length: others go through a heap, in which a damaged file can be an endless
-            # loop for whoever reads it.
+            # loop for its readers.
             kind = h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1))
             out.create_dataset(name, data=encoded.astype(kind))
     if tolerant.error is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualtap.io.codes import MISSING
-from dualtap.io.collecting import Request, nearest
+from dualtap.io.collecting import Collector, Request, SampleFile, nearest, result
 
 OTHER_NUMBER = 3
 """Stands for a number that is no spin, beside -1, 0, 1 and MISSING."""
@@ -32,6 +32,35 @@ class Layout(NamedTuple):
     spins: list[int]
     notes: tuple[str, ...]
     """What was recognised, and should be said."""
+
+
+class TableRows:
+    """A table being read: its layout is known from the first rows, the others then add up."""
+
+    def __init__(self, request: Request, n_rows: int | None = None) -> None:
+        self._request = request
+        self._collector = Collector(request, n_rows)
+        self._layout: Layout | None = None
+        self._rows: list[str] = []
+        self._labels: dict[str, list[str]] = {}
+
+    def finish(self) -> SampleFile:
+        """Return what was read."""
+        layout, request = self._layout, self._request
+        if layout is None:
+            raise request.error("it is empty: there is no row of values")
+        rows = self._rows if layout.rows else None
+        for name in request.labels:
+            if name not in self._labels:  # transposed
+                position(request, rows, name, "row")
+        return result(
+            request,
+            self._collector.finish(),
+            columns=None if layout.names is None else [layout.names[k] for k in layout.spins],
+            rows=rows,
+            labels={name: self._labels[name] for name in request.labels},
+            notes=layout.notes,
+        )
 
 
 def laid_out(

@@ -101,7 +101,7 @@ def _some(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
 
 
-def completed(given: SampleFile, ordered: SampleFile, model: Model, seed: int) -> SampleFile:
+def with_gaps_filled(given: SampleFile, ordered: SampleFile, model: Model, seed: int) -> SampleFile:
     """Return the samples of a file with their gaps filled by a model, columns as they were given.
 
     Parameters
@@ -116,11 +116,11 @@ def completed(given: SampleFile, ordered: SampleFile, model: Model, seed: int) -
     --------
     >>> import dualtap as dt
     >>> from dualtap.io import SampleFile
-    >>> from dualtap.io.matching import completed
+    >>> from dualtap.io.matching import with_gaps_filled
     >>> X = dt.HopfieldModel.random(20, 1, beta=2.0, random_state=0).sample(30, random_state=1)
     >>> model = dt.HopfieldPatterns(1, random_state=0).fit(X)
     >>> file = SampleFile(dt.as_spins([[None, *X[0, 1:]]]))
-    >>> bool((completed(file, file, model, 0).spins.values == X[0]).all())
+    >>> bool((with_gaps_filled(file, file, model, 0).spins.values == X[0]).all())
     True
     """
     filled = replace(ordered, spins=as_spins(model.impute(ordered.spins, random_state=seed)))

@@ -16,7 +16,7 @@ from dualtap._validation import checked_weights
 from dualtap.hopfield import HopfieldModel
 from dualtap.io.arrays import read_npy, read_npz, write_npy, write_npz
 from dualtap.io.cells import read_h5ad
-from dualtap.io.codes import Words, codes, listed
+from dualtap.io.codes import Words, as_words, codes
 from dualtap.io.collecting import Format, Request, SampleFile
 from dualtap.io.columnar import read_columns, write_columns
 from dualtap.io.genotypes import read_bed
@@ -78,7 +78,7 @@ def read_samples(
     false: Words = None,
     weights: str | None = None,
 ) -> SampleFile:
-    r"""Read samples from a file; memory holds them at one bit a spin, whatever their size.
+    r"""Read samples from a file; memory holds them at one bit per spin, whatever their size.
 
     An ``.npz``, an HDF5 file or a Zarr store holds one matrix, or the samples under the name
     ``X``; ``names`` and ``sample_names`` beside it are read too. In tables (text, Parquet, Arrow) a
@@ -144,14 +144,14 @@ def read_samples(
     suffix = known_suffix(path, tuple(REGISTRY))
     request = Request(
         path,
-        listed(labels) + listed(weights),
+        as_words(labels) + as_words(weights),
         transpose,
         zero_is_missing,
         on_workers,
         allow_expansion,
         id,
-        listed(drop),
-        listed(columns),
+        as_words(drop),
+        as_words(columns),
         codes(true, false),
     )
     if request.of_tables and not REGISTRY[suffix].table:

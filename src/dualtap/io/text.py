@@ -15,19 +15,17 @@ from dualtap._files import open_regular
 from dualtap.io.codes import MISSING
 from dualtap.io.collecting import (
     Beside,
-    Collector,
     Request,
     SampleFile,
     columns_beside,
-    result,
 )
 from dualtap.io.layout import (
     LOOKED_AT,
     OTHER_NUMBER,
     Layout,
+    TableRows,
     laid_out,
     misfit,
-    position,
     row_misfit,
     word_code,
 )
@@ -67,16 +65,12 @@ def read_text(request: Request, delimiter: str) -> SampleFile:
     return table.finish()
 
 
-class _Table:
-    """A table being read: its layout is known from the first block, its rows then add up."""
+class _Table(TableRows):
+    """A table of text being read, block by block."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
-        self._collector = Collector(request)
-        self._layout: Layout | None = None
+        super().__init__(request)
         self._n_columns = 0
-        self._rows: list[str] = []
-        self._labels: dict[str, list[str]] = {}
 
     def add(self, block: Block) -> None:
         """Take in some lines."""
@@ -121,23 +115,6 @@ class _Table:
             self._labels.setdefault(name, []).extend(lines.words(fields[:, k]))
         if len(fields):
             self._collector.add(_values(lines, fields, layout))
-
-    def finish(self) -> SampleFile:
-        """Return what was read."""
-        layout, request = self._layout, self._request
-        if layout is None:
-            raise request.error("it is empty")
-        for name in request.labels:
-            if name not in self._labels:  # transposed
-                position(request, self._rows if layout.rows else None, name, "row")
-        return result(
-            request,
-            self._collector.finish(),
-            columns=None if layout.names is None else [layout.names[k] for k in layout.spins],
-            rows=self._rows if layout.rows else None,
-            labels={name: self._labels[name] for name in request.labels},
-            notes=layout.notes,
-        )
 
 
 def _first_look(request: Request, lines: Lines) -> tuple[Layout, int, Lines]:

@@ -212,7 +212,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, int]]:
     todo = [os.fspath(folder)]
     while todo:
         for entry in list(os.scandir(todo.pop())):
-            if entry.is_symlink():  # it may lead to a file that is nobody's data
+            if entry.is_symlink():  # it may lead to a file that is not part of the store
                 raise ValueError(f"{entry.name!r} is a link; links inside a store are not followed")
             if _is_folder(entry):
                 todo.append(entry.path)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap._files import reading
-from dualtap.io.arrays import numbers, with_beside
+from dualtap.io.arrays import with_beside, written_numbers
 from dualtap.io.collecting import Beside, Request, SampleFile, check_matrix, needed
 from dualtap.io.groups import collected_in_bands, matrix_among, read_beside_in_groups
 from dualtap.io.zarr_checks import Stored, check_chunks, check_sizes, codecs_of, held
@@ -198,6 +198,6 @@ def write_zarr(folder: Path, spins: Spins, beside: Beside) -> None:
     chunks = step.stop - step.start, spins.n_spins
     X = out.create_array("X", shape=spins.shape, dtype=dtype, chunks=chunks)
     for rows in spins.blocks():
-        X[rows] = numbers(spins, rows)
+        X[rows] = written_numbers(spins, rows)
     for name, texts in beside.items():
         out.create_array(name, shape=texts.shape, dtype="string")[:] = texts

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualtap._parameters import as_fields, as_strengths
 from dualtap.local_fields import log_likelihoods, observed_fields
 from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
 
 
 def scores(X: ArrayLike, magnetizations: ArrayLike) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from dualtap.schemes import AMP, TAP, OpperWinther, Scheme, SequentialAMP, Seque
 from dualtap.solve import Solution, join, solve
 
 Base = HebbianCouplings | DenseCouplings | GramCouplings
-Start = Literal["random", "spectral"]
+StudentStart = Literal["random", "spectral"]
 Alpha = Literal["samples", "patterns"]
 Damping = float | Literal["auto"] | None
 
@@ -70,7 +70,7 @@ class Students:
 
     n_students: int
     beta: float
-    start: Start = "random"
+    start: StudentStart = "random"
     scheme: str = "tap"
     damping: Damping = None
     tol: float = 1e-3

@@ -23,16 +23,17 @@ from dualtap.published.deflate import (
     Alpha,
     Base,
     Damping,
-    Start,
     Step,
     Students,
+    StudentStart,
     deflate,
 )
 from dualtap.published.history import History
 from dualtap.published.stopping import kink
 from dualtap.recovery.refit import fit_beta
-from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins import Spins
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.passes import count_reads
 
 _FIRST_BETA = 2.0  # deep enough in the retrieval phase to see clusters, whatever their width
 _BETA_ROUNDS = 4
@@ -154,7 +155,7 @@ class DualTAP(LearnedPatterns):
         n_patterns: int | None = None,
         beta: float | None = None,
         *,
-        start: Start = "random",
+        start: StudentStart = "random",
         n_students: int | None = None,
         n_steps: int | None = None,
         scheme: str = "tap",
@@ -186,10 +187,9 @@ class DualTAP(LearnedPatterns):
     def _learn(self, spins: Spins, where: Any, rng: np.random.Generator) -> None:
         """Recover one pattern per round."""
         base: Base
-        if isinstance(spins, DenseSpins) and not is_foreign(where):
-            base = sample_couplings(spins.values, spins.weights)
-        else:
-            base = GramCouplings(blocks_of(spins, where=where))
+        blocks = blocks_of(spins, where=where)
+        S = None if is_foreign(where) else blocks.at_hand()
+        base = GramCouplings(blocks) if S is None else sample_couplings(S, spins.weights)
         self.fields_, self.means_ = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
         self.objective_, self.trace_, self.path_ = np.nan, [], None
         if self.beta is not None:
@@ -264,9 +264,9 @@ class DualTAP(LearnedPatterns):
     def _count_reads(self, spins: Spins, base: Base) -> None:
         """Count passes over the samples where the couplings do not count them."""
         if isinstance(base, DenseCouplings):
-            spins.reads.add(spins.n_entries)
+            count_reads(spins.n_entries)
         elif not isinstance(base, GramCouplings):  # two are for the choice
-            spins.reads.add(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
+            count_reads(int((self.history_.n_iter + 2).sum()) * spins.n_entries)
 
     def _finished(self, steps: list[Step]) -> bool:
         if self.n_steps is not None or self.n_patterns is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
+from dualtap._eigen import iterated, lanczos, ritz
 from dualtap.couplings import Couplings, FloatArray
 
 _BLOCK, _PASSES = 8, 6  # vectors that share a product, and products
@@ -47,11 +47,10 @@ def leading_eigenpair(couplings: Couplings, rng: np.random.Generator) -> tuple[f
         (n, n), matvec=lambda v: couplings.dot(v.reshape(1, n).astype(couplings.dtype))[0]
     )
     v0 = rng.standard_normal(n)
-    try:
-        values, vectors = eigsh(product, k=1, which="LA", v0=v0, tol=1e-3)
-    except ArpackError:  # J v0 = 0, or no direction stands out: then any will do
+    found = lanczos(product, 1, v0, tolerance=1e-3, which="LA")
+    if found is None:  # J v0 = 0, or no eigenvalue is separate: then any direction will do
         return 0.0, v0 / np.linalg.norm(v0)
-    return float(values[0]), vectors[:, 0]
+    return float(found[0][0]), found[1][:, 0]
 
 
 def eigenpair_in_passes(couplings: Couplings, rng: np.random.Generator) -> tuple[float, FloatArray]:
@@ -70,10 +69,9 @@ def eigenpair_in_passes(couplings: Couplings, rng: np.random.Generator) -> tuple
     """
     n = couplings.n_spins
     V = rng.standard_normal((min(_BLOCK, n), n)).astype(np.float32)
-    for _ in range(_PASSES):
-        V = np.ascontiguousarray(qr(couplings.dot(V).T, mode="economic")[0].T)
-    values, U = np.linalg.eigh((V @ couplings.dot(V).T).astype(np.float64))
-    return float(values[-1]), U[:, -1].astype(np.float32) @ V
+    V = iterated(couplings.dot, V, _PASSES)
+    values, vectors = ritz(V, couplings.dot(V), 1)
+    return float(values[0]), vectors[0]
 
 
 def spectral_student(

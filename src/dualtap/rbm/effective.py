@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import FloatArray, GaussianPrior, Prior
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 _DEVIATIONS = 11.0
 """Standard deviations of W·s that fair spins never exceed."""

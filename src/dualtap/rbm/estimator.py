@@ -24,7 +24,7 @@ from dualtap._validation import (
 )
 from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.fitting import Callback, TrainedRBM
-from dualtap.rbm.pcd import Estimate
+from dualtap.rbm.pcd import GradientName
 from dualtap.rbm.priors import PRIORS, Prior
 from dualtap.rbm.run_files import check_checkpoint, resumed_run
 from dualtap.rbm.samples import training_set
@@ -194,7 +194,7 @@ class HopfieldRBM(TrainedRBM):
         batch_size: int = 100,
         n_chains: int = 100,
         n_steps: int = 2,
-        estimate: Estimate = "pcd",
+        estimate: GradientName = "pcd",
         momentum: float = 0.0,
         weight_decay: float = 0.0,
         centering: bool = False,

@@ -21,7 +21,7 @@ from dualtap.hopfield import HopfieldModel
 from dualtap.rbm.learned import LearnedRBM
 from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.patterns import is_divided, patterns_without_gap
-from dualtap.rbm.pcd import Ascent, Estimate
+from dualtap.rbm.pcd import Ascent, GradientName
 from dualtap.rbm.priors import GaussianPrior, Prior, as_prior
 from dualtap.rbm.run import Run
 from dualtap.rbm.samples import TrainingSet, fingerprint, have_means, training_set
@@ -49,7 +49,7 @@ class TrainedRBM(LearnedRBM):
     batch_size: int
     n_chains: int
     n_steps: int
-    estimate: Estimate
+    estimate: GradientName
     momentum: float
     weight_decay: float
     centering: bool

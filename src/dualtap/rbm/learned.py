@@ -33,7 +33,7 @@ from dualtap.rbm.start import FIRST_SINGULAR_VALUE
 from dualtap.rbm.tempering import run_tempered, tuned_chains
 from dualtap.rbm.training import how_it_ended
 from dualtap.spins import as_spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
 
 _LADDERS, _SWEEPS, _STEPS = 20, 20, 100  # of sample()
 
@@ -48,7 +48,7 @@ class LearnedRBM(
     TransformerMixin,
     BaseEstimator,
 ):
-    """The part of :class:`HopfieldRBM` that follows from a training run, whoever made it."""
+    """The part of :class:`HopfieldRBM` that follows from a training run."""
 
     hidden: str | Prior
     beta: float | None

@@ -22,7 +22,7 @@ from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import BinaryPrior, FloatArray, random_signs
 from dualtap.rbm.tempering import Tempering, at_scale, run_tempered, tuned_chains
 
-Method = Literal["auto", "enumeration", "annealing", "tempering"]
+PartitionMethod = Literal["auto", "enumeration", "annealing", "tempering"]
 
 _MOST_ENUMERATED = 20
 _BLOCK_BITS = 14
@@ -49,7 +49,7 @@ class LogPartition(NamedTuple):
 def log_partition(
     model: RBM,
     *,
-    method: Method = "auto",
+    method: PartitionMethod = "auto",
     base: FloatArray | None = None,
     random_state: RandomState = None,
     **options: int,

@@ -23,7 +23,6 @@ from dualtap.rbm.priors import (
     FloatArray,
     GaussianPrior,
     Prior,
-    random_signs,
 )
 
 _ENTRIES_AT_ONCE = 512  # with 64 units they stay in the second cache
@@ -106,14 +105,6 @@ class RBM:
         r"""Return the fields on spins given the hidden units, :math:`b_i + \lambda\cdot W_i`."""
         result: FloatArray = hidden @ self.weights + self.fields
         return result
-
-    def visible_means(self, hidden: FloatArray) -> FloatArray:
-        """Return ⟨s⟩ given the hidden units, the tanh of their fields."""
-        return np.tanh(self.visible_fields(hidden))
-
-    def sample_visible(self, hidden: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw the spins given the hidden units."""
-        return random_signs(self.visible_fields(hidden), rng)
 
     def aligned_fields(self, s: NDArray[Any]) -> FloatArray:
         r"""Return :math:`s_i h_i`, where :math:`P(s_i | s_{\setminus i}) = 1/(1+e^{-2 s_i h_i})`.

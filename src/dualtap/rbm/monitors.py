@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._eigen import shorter_gram
 from dualtap.hopfield import HopfieldModel
 from dualtap.local_fields import log_sigmoid
 from dualtap.metrics import coupling_error
@@ -208,9 +209,8 @@ def singular_values(weights: FloatArray) -> NDArray[np.float64]:
     array([4., 3.])
     """
     W = weights.astype(np.float64)
-    n_hidden, n_spins = W.shape
-    squares = np.linalg.eigvalsh(W @ W.T if n_hidden <= n_spins else W.T @ W)[::-1]
-    values = np.zeros(n_hidden)
+    squares = np.linalg.eigvalsh(shorter_gram(W))[::-1]
+    values = np.zeros(len(W))
     values[: len(squares)] = np.sqrt(np.maximum(squares, 0))
     return values
 

@@ -12,7 +12,7 @@ from dualtap.rbm.monitors import singular_values
 from dualtap.rbm.priors import FloatArray
 from dualtap.recovery.proposers.rotation import rotated
 from dualtap.spins import Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
 from dualtap.subspace.rotate import binary, depth, rotate_to_patterns
 from dualtap.subspace.spectrum import spectrum
 

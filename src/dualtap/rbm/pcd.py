@@ -23,7 +23,7 @@ from dualtap.rbm.model import RBM
 from dualtap.rbm.priors import FloatArray, Prior
 from dualtap.rbm.tempering import tempered
 
-Estimate = Literal["pcd", "cd", "tempering"]
+GradientName = Literal["pcd", "cd", "tempering"]
 
 _LARGEST_STRENGTH = 50.0
 
@@ -81,7 +81,7 @@ class Ascent:
     learning_rate: float
     fields_rate: float = 0.0
     n_steps: int = 10
-    estimate: Estimate = "pcd"
+    estimate: GradientName = "pcd"
     momentum: float = 0.0
     weight_decay: float = 0.0
     centering: bool = False

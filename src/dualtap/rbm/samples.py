@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap._eigen import shorter_gram
 from dualtap._threads import one_blas_thread
 from dualtap.couplings import HebbianCouplings
 from dualtap.published.starts import leading_eigenpair
@@ -62,7 +63,7 @@ class TrainingSet:
         some = np.random.default_rng(seed).permutation(len(self.rows))[:_WATCHED_SAMPLES]
         return self.take(some).astype(np.float32)
 
-    def some(self, rng: np.random.Generator) -> NDArray[np.int8]:
+    def drawn(self, rng: np.random.Generator) -> NDArray[np.int8]:
         """Return at most a thousand training samples, as often as their weights say."""
         order = next(batches(len(self.rows), 10**9, int(rng.integers(2**62)), 0, self.weights))
         return self.take(order[:_MOST_SAMPLES])
@@ -87,7 +88,7 @@ def training_set(
     >>> len(data.rows), data.held_out.shape
     (40, (10, 3))
     """
-    spins = as_rows(X)
+    spins = as_spin_rows(X)
     samples = np.arange(spins.n_samples)
     if weights is not None and (weights == np.round(weights)).all():
         samples, weights = np.repeat(samples, weights.astype(np.int64)), None
@@ -168,7 +169,7 @@ def largest_second_moment(
     30.0
     """
     samples = np.arange(len(X)) if samples is None else samples
-    some = as_rows(X).take(samples[rng.permutation(len(samples))[:_MOST_SAMPLES]]).values
+    some = as_spin_rows(X).take(samples[rng.permutation(len(samples))[:_MOST_SAMPLES]]).values
     with one_blas_thread():
         value, _ = leading_eigenpair(HebbianCouplings(some), rng)
     moment: float = value * X.shape[1] / len(some)
@@ -186,8 +187,7 @@ def largest_variance(S: NDArray[np.int8]) -> float:
     1.0
     """
     Z = S - (S.sum(axis=0) / np.maximum(np.count_nonzero(S, axis=0), 1)) * (S != 0)
-    gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
-    return max(float(np.linalg.eigvalsh(gram)[-1]) / len(Z), 1.0)
+    return max(float(np.linalg.eigvalsh(shorter_gram(Z))[-1]) / len(Z), 1.0)
 
 
 def fingerprint(
@@ -204,7 +204,7 @@ def fingerprint(
     >>> fingerprint(np.ones((2, 3), dtype=np.int8))
     '2 samples of 3 spins, checksum ...'
     """
-    spins, checksum = as_rows(X), 0
+    spins, checksum = as_spin_rows(X), 0
     for rows in spins.blocks():
         checksum = zlib.crc32(spins.block(rows).tobytes(), checksum)
     for other in (weights, beside):
@@ -213,7 +213,7 @@ def fingerprint(
     return f"{X.shape[0]} samples of {X.shape[1]} spins, checksum {checksum:08x}"
 
 
-def as_rows(X: Samples) -> Spins:
+def as_spin_rows(X: Samples) -> Spins:
     """Return samples that rows can be taken from."""
     return X if isinstance(X, Spins) else DenseSpins(X, "-1/+1")
 
@@ -259,7 +259,7 @@ def _sums(
     X: Samples, weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sum of every spin and the number of its observed values, weighted."""
-    spins = as_rows(X)
+    spins = as_spin_rows(X)
     total, observed = np.zeros(spins.n_spins), np.zeros(spins.n_spins)
     for rows in spins.blocks():
         s = spins.block(rows)

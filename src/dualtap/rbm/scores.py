@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualtap._random import RandomState
 from dualtap._validation import checked_weights, validated_spins
-from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, Method, log_partition
+from dualtap.rbm.likelihood import INCOMPLETE, LogPartition, PartitionMethod, log_partition
 from dualtap.rbm.model import RBM
 from dualtap.rbm.monitors import sample_scores
 from dualtap.rbm.priors import FloatArray
 from dualtap.spins import Spins
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
 
 
 class HasScores(ABC):
@@ -77,7 +77,7 @@ class HasScores(ABC):
         """Return fields of independent spins that are like samples of the model."""
 
     def log_partition(
-        self, random_state: RandomState = None, *, method: Method = "auto", **options: int
+        self, random_state: RandomState = None, *, method: PartitionMethod = "auto", **options: int
     ) -> LogPartition:
         """Return log Z with its standard error.
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from dualtap._chains import seeded_generators
+from dualtap._eigen import shorter_gram
 from dualtap.fitted.learned import LearnedPatterns
 from dualtap.rbm.gibbs import random_chains
 from dualtap.rbm.monitors import LearningCurve
@@ -116,7 +117,7 @@ def first_rates(
     if not isinstance(rate, str):
         return float(rate), float(rate) * fields
     kind = "unbounded" if response(prior) > _UNBOUNDED else "bounded"
-    fastest = min(_LARGEST_RATE[kind], _RATE / largest_variance(data.some(rng)))
+    fastest = min(_LARGEST_RATE[kind], _RATE / largest_variance(data.drawn(rng)))
     return fastest / gain(prior), _FIELDS_RATE * fields
 
 
@@ -167,7 +168,7 @@ def first_weights(
     if isinstance(init, str):
         if init != "data":
             raise ValueError(f'init is "data", "random", weights or a fitted model, got {init!r}')
-        some = data.some(np.random.default_rng([data.seed, 3]))
+        some = data.drawn(np.random.default_rng([data.seed, 3]))
         return modes_of_data(some, n_hidden, fields=fields)
     if isinstance(init, LearnedPatterns):
         strengths = np.maximum(init.strengths_, 0)
@@ -210,12 +211,10 @@ def modes_of_data(
     deviation = np.sqrt(1 - np.square(means))
     Z = (S - means * (S != 0)) / deviation
     n_samples, n_spins = Z.shape
-    if n_samples < n_spins:
-        values, U = np.linalg.eigh(Z @ Z.T / n_samples)
-        vectors = U.T @ Z / np.sqrt(np.maximum(values * n_samples, 1e-12))[:, None]
-    else:
-        values, V = np.linalg.eigh(Z.T @ Z / n_samples)
-        vectors = V.T
+    values, U = np.linalg.eigh(shorter_gram(Z) / n_samples)
+    vectors = U.T
+    if n_samples <= n_spins:
+        vectors = vectors @ Z / np.sqrt(np.maximum(values * n_samples, 1e-12))[:, None]
     edge = (1 + np.sqrt(n_spins / n_samples)) ** 2
     above = np.flatnonzero(values > edge)[::-1][:n_modes]
     size = _SHARE_OF_MODES * np.sqrt(1 - 1 / values[above])

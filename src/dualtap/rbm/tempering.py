@@ -110,7 +110,7 @@ def at_scale(model: RBM, base: FloatArray, scale: float) -> RBM:
     return RBM(scale * model.weights, base + scale * (model.fields - base), model.prior)
 
 
-def sweep(model: RBM, chains: Chains, n_steps: int = 1) -> tuple[Chains, Sweep]:
+def tempered_sweep(model: RBM, chains: Chains, n_steps: int = 1) -> tuple[Chains, Sweep]:
     """Make block Gibbs steps with all replicas, then exchange states of neighbours once.
 
     Parameters
@@ -132,11 +132,11 @@ def sweep(model: RBM, chains: Chains, n_steps: int = 1) -> tuple[Chains, Sweep]:
     >>> from dualtap.rbm.gibbs import random_chains
     >>> from dualtap.rbm.model import RBM
     >>> from dualtap.rbm.priors import GaussianPrior
-    >>> from dualtap.rbm.tempering import sweep, with_ladder
+    >>> from dualtap.rbm.tempering import tempered_sweep, with_ladder
     >>> rng = np.random.default_rng(0)
     >>> chains = with_ladder(random_chains(3, 50, rng), np.zeros(50), rng, n_rungs=4)
     >>> model = RBM(np.zeros((1, 50)), np.zeros(50), GaussianPrior())
-    >>> sweep(model, chains)[1].order[:, 0]  # without weights every exchange is accepted
+    >>> tempered_sweep(model, chains)[1].order[:, 0]  # without weights every exchange is accepted
     array([1, 0, 3, 2])
     """
     ladder = _ladder(chains)
@@ -267,7 +267,7 @@ def tempered(model: RBM, chains: Chains, n_steps: int) -> Chains:
     """Return the chains of training after a sweep; their ladder follows the model."""
     if _ladder(chains).n_exchanges >= _MEMORY:
         chains = tuned(chains)
-    return sweep(model, chains, n_steps)[0]
+    return tempered_sweep(model, chains, n_steps)[0]
 
 
 class Tempering(NamedTuple):
@@ -311,7 +311,7 @@ def tuned_chains(
     chains = with_ladder(start, base, rng)
     for n_sweeps in _TUNING:
         for _ in range(n_sweeps):
-            chains = sweep(model, chains)[0]
+            chains = tempered_sweep(model, chains)[0]
         chains = tuned(chains)
     return chains
 
@@ -322,7 +322,7 @@ def run_tempered(model: RBM, chains: Chains, n_sweeps: int, keep_every: int) -> 
     came_down = np.zeros((n_rungs, n), dtype=bool)
     arrivals, kept, ratios = np.zeros(n, dtype=np.int64), [], []
     for t in range(1, n_sweeps + 1):
-        chains, info = sweep(model, chains)
+        chains, info = tempered_sweep(model, chains)
         came_down = np.take_along_axis(came_down, info.order, axis=0)
         came_down[-1] = True
         arrivals += came_down[0]

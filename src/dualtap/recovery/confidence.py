@@ -16,19 +16,19 @@ from dualtap.recovery import calibration
 from dualtap.recovery.halves import Pools
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, of_sites
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.subspace.posterior import strong_field_posterior
 from dualtap.subspace.weak_field import WeakFieldPosterior
 
 
 def magnetizations(
-    blocks: Blocks, judge: Judge, state: State, rng: np.random.Generator, pools: Pools
+    blocks: SampleMatrix, judge: Judge, state: State, rng: np.random.Generator, pools: Pools
 ) -> tuple[F32, F32]:
     """Return posterior means of all entries, and the patterns that are likeliest given them.
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
         The samples.
     judge : Judge
     state : State
@@ -55,7 +55,7 @@ def magnetizations(
 
 
 def _given_model(
-    blocks: Blocks, judge: Judge, state: State, rng: np.random.Generator
+    blocks: SampleMatrix, judge: Judge, state: State, rng: np.random.Generator
 ) -> tuple[F32, F32]:
     """Return posterior means if the samples are from such a model, and a draw of the patterns."""
     fit = state.fit

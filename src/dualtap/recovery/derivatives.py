@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.local_fields import local_fields
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 F64 = NDArray[np.float64]
 

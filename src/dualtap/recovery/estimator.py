@@ -21,8 +21,8 @@ from dualtap.recovery.path import path_over_patterns
 from dualtap.recovery.reasons import reason
 from dualtap.recovery.steps import Info, steps
 from dualtap.spins import Spins
-from dualtap.spins.blocks import F32
 from dualtap.spins.parts import observed_part
+from dualtap.spins.protocol import F32
 
 
 class HopfieldPatterns(LearnedPatterns):

@@ -20,9 +20,9 @@ from dualtap.recovery.refinement import all_finer, drawn, finer, hopfield, with_
 from dualtap.recovery.refit import HOPFIELD
 from dualtap.recovery.selection import chosen, described_costs
 from dualtap.recovery.steps import Search
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
-_FEWER = 4  # times as few candidates are tried if those together do not pay
+_FEWER = 4  # times as few candidates are tried if those together gain too little
 
 
 def length_of(state: State) -> float:

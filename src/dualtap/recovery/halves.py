@@ -3,7 +3,7 @@ r"""Patterns found in one half of the samples, judged by the other half.
 Whoever knows one half can run the same proposers on it, so that a candidate needs no description:
 its number among K of them, :math:`\log K` nats, tells which one it is. It is accepted if it gains
 more than :math:`\rho \log K` in the other half, ρ being how often evidence is counted. This finds
-what single entries are too uncertain to pay for: many weak patterns at once, as in most real data.
+patterns whose entries would cost more than they gain: many weak ones at once, as in most real data.
 What both halves propose independently of each other also tells how sure the entries are.
 """
 
@@ -20,16 +20,15 @@ from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
 from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
-from dualtap.recovery.moves import State, freed, paying, stated, unlike
+from dualtap.recovery.moves import State, freed, stated, unlike, worthwhile
 from dualtap.recovery.objective import sizes_of
 from dualtap.recovery.proposers.rotation import rotations
 from dualtap.recovery.proposers.students import students
 from dualtap.recovery.refit import Fit, Parameters, refit
 from dualtap.recovery.residuals import Residual, residual_of
 from dualtap.recovery.selection import chosen, named_costs, promising
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
-from dualtap.spins.storage import Reads
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 from dualtap.spins.weights import divided
 
 
@@ -38,18 +37,16 @@ class Halves(NamedTuple):
 
     one: Judge
     other: Judge
-    reads: Reads
-    """Counts what is read of either."""
 
     def turned(self) -> Halves:
         """Return the same in the other order."""
-        return Halves(self.other, self.one, self.reads)
+        return Halves(self.other, self.one)
 
 
-def halves_of(judge: Judge, rng: np.random.Generator, reads: Reads) -> Halves:
+def halves_of(judge: Judge, rng: np.random.Generator) -> Halves:
     """Return judges of two random halves of the samples."""
     one, other = (Judge(part) for part in divided(judge.as_spins(), int(judge.n_judged) // 2, rng))
-    return Halves(one, other, reads)
+    return Halves(one, other)
 
 
 class Found(NamedTuple):
@@ -147,14 +144,14 @@ def propose(
 ) -> tuple[State, State]:
     """Add to the pools what either half proposes, and return the model fitted to either."""
     here, there = _model_of(halves.one, state), _model_of(halves.other, state)
-    pools.one.append(_proposed(halves.one, here, halves.reads, rng))
-    pools.other.append(_proposed(halves.other, there, halves.reads, rng))
+    pools.one.append(_proposed(halves.one, here, rng))
+    pools.other.append(_proposed(halves.other, there, rng))
     return here, there
 
 
-def _proposed(judge: Judge, state: State, reads: Reads, rng: np.random.Generator) -> F32:
+def _proposed(judge: Judge, state: State, rng: np.random.Generator) -> F32:
     """Return the most promising candidates of all proposers, no two of them alike."""
-    blocks = blocks_of(judge.as_spins(reads))
+    blocks = blocks_of(judge.as_spins())
     pool = candidates(judge, state, residual_of(blocks, state.fit, rng), rng)
     return promising(judge, state, pool)
 
@@ -170,7 +167,7 @@ def _confirmed(halves: Halves, here: State, there: State, pool: F32) -> Found:
     while len(new):
         fit = _with(halves.other, there, new)
         costs = named(new, fit.g[-len(new) :])
-        kept = _paying(halves.other, fit, costs)
+        kept = _worthwhile(halves.other, fit, costs)
         gain = fit.L - there.fit.L
         if kept.all() and gain > costs.sum() + calibration.CONFIRMED:
             surplus = _with(halves.one, here, new).L - here.fit.L - gain
@@ -186,12 +183,12 @@ def _with(judge: Judge, state: State, new: F32) -> Fit:
     return refit(judge, Z, g, state.fit.b, Parameters())
 
 
-def _paying(judge: Judge, fit: Fit, costs: F64) -> NDArray[np.bool_]:
-    """Return which of the last patterns pay for themselves where they are fitted."""
+def _worthwhile(judge: Judge, fit: Fit, costs: F64) -> NDArray[np.bool_]:
+    """Return which of the last patterns gain more than they cost where they are fitted."""
     n_known = len(fit.Z) - len(costs)
     number = 0.5 * np.log(judge.n_samples)  # which is not charged here
     found = np.concatenate([np.full(n_known, -np.inf), costs - number])
-    return paying(stated(judge, fit, found), judge)[0][n_known:]
+    return worthwhile(stated(judge, fit, found), judge)[0][n_known:]
 
 
 def _model_of(judge: Judge, state: State) -> State:

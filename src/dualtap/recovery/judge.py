@@ -17,8 +17,8 @@ from dualtap.local_fields import filled, second_half
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64, curvature_of_pairs
 from dualtap.spins import DenseSpins, Spins
-from dualtap.spins.blocks import F32, weighted
-from dualtap.spins.storage import Reads
+from dualtap.spins.protocol import F32
+from dualtap.spins.weights import weighted
 
 _CHUNK = 2**17
 """Entries looked at together: half a megabyte of floats, which stays in the cache."""
@@ -110,7 +110,7 @@ class Judge:
         M, the sum of the weights of all samples.
     n_spins : int
     n_seen : int
-        Directions above the noise edge, set by whoever has looked.
+        Directions above the noise edge, set by the search.
     mean : array of shape (n_spins,)
         Of every spin over the observed rows, as if each had been seen up and down half a time more.
 
@@ -126,9 +126,7 @@ class Judge:
     """
 
     def __init__(self, spins: Spins, n_entries: int | None = None) -> None:
-        n_rows = (n_entries or calibration.JUDGED_ENTRIES) // spins.n_spins
-        n_rows = max(n_rows, _FEWEST_ROWS)
-        some = spins.some(n_rows)
+        some = spins.subsample(n_entries or calibration.JUDGED_ENTRIES, least=_FEWEST_ROWS)
         self.rows = np.ascontiguousarray(some.values)
         self.weights = None if some.weights is None else some.weights.astype(np.float32)
         self.n_samples, self.n_spins = spins.total_weight, spins.n_spins
@@ -153,10 +151,10 @@ class Judge:
         self._known: set[int] = set()  # first rows of the blocks whose overlaps are there
         self._memory = np.empty((2, self._step, self.n_spins), np.float32)
 
-    def as_spins(self, reads: Reads | None = None) -> DenseSpins:
+    def as_spins(self) -> DenseSpins:
         """Return the rows with their weights as samples of their own."""
         weights = None if self.weights is None else self.weights.astype(np.float64)
-        return DenseSpins(self.rows, "-1/+1", reads).weighted(weights)
+        return DenseSpins(self.rows, "-1/+1").weighted(weights)
 
     def shift(self, Z: F32) -> F64:
         """Return the field that a pattern of strength 1 puts on each spin at its mean overlap."""

@@ -65,8 +65,8 @@ from dualtap.recovery.residuals import unexplained
 from dualtap.recovery.selection import chosen, no_costs
 from dualtap.recovery.steps import Info, Search
 from dualtap.spins import Spins, as_spins
-from dualtap.spins.blocks import F32
-from dualtap.spins.cluster import blocks_of
+from dualtap.spins.matrix import blocks_of
+from dualtap.spins.protocol import F32
 from dualtap.subspace.rotate import binary, row_basis
 from dualtap.subspace.spectrum import spectrum
 
@@ -99,7 +99,7 @@ def recover(
     where : array or None
         An array of another library, which makes the products; None for NumPy.
     rng : Generator
-        For draws from the posterior; the search itself has no luck in it.
+        For draws from the posterior; the search itself is deterministic.
     n_patterns : int, optional
         Their number, if known.
     watch : callable
@@ -196,7 +196,7 @@ def of_samples(search: Search) -> tuple[State, bool]:
 
 
 def _of_all(search: Search, Z: F32) -> State:
-    """Return the model of patterns that pay, with strengths of their own or one for all."""
+    """Return the model of patterns worth their cost, with strengths of their own or one for all."""
     one = enlarged(search.judge, of_one_strength(search.judge, Z))
     free = with_patterns(search.judge, one.fit.Z, freed(search.judge, one))
     one = drawn(search, hopfield(search, free.fit.Z))
@@ -261,7 +261,7 @@ def confirmed(search: Search, state: State) -> State:
     is_small = judge.n_spins * max(judge.rows.shape) <= calibration.HALVED_OFTEN
     models: list[State] = []
     for _ in range(calibration.HALVINGS if is_small else 1):
-        halves, pools = halves_of(judge, rng, search.spins.reads), Pools()
+        halves, pools = halves_of(judge, rng), Pools()
         model = _confirmed_by(halves, search, state, pools)
         if not search.pools:
             search.pools = pools

@@ -25,7 +25,8 @@ from dualtap.recovery.refit import (
     refit,
     times_counted,
 )
-from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.protocol import F32
+from dualtap.spins.weights import weighted
 
 
 class State(NamedTuple):
@@ -64,7 +65,7 @@ def stated(judge: Judge, fit: Fit, found: F64 | None = None) -> State:
 
 
 def of_one_strength(judge: Judge, Z: F32) -> State:
-    """Return the Hopfield model of patterns, one strength for all, no fields; of those that pay."""
+    """Return the Hopfield model of those patterns that are worth their cost."""
     return without_idle(judge, with_all(judge, Z))
 
 
@@ -84,7 +85,7 @@ def with_all(judge: Judge, Z: F32, beta: float = 1.0) -> State:
 
 def without_idle(judge: Judge, state: State) -> State:
     """Return the model without patterns that are not worth their cost."""
-    if paying(state, judge)[0].all():
+    if worthwhile(state, judge)[0].all():
         return state
     return with_patterns(judge, state.fit.Z, state)
 
@@ -101,7 +102,7 @@ def freed(judge: Judge, state: State) -> State:
 def with_patterns(
     judge: Judge, Z: F32, state: State, *, least: int = 0, most: int | None = None
 ) -> State:
-    """Return the model with other patterns, without those that do not pay.
+    """Return the model with other patterns, without those that cost more than they gain.
 
     Patterns that were there keep their strengths to start with.
 
@@ -123,7 +124,7 @@ def with_patterns(
         now = stated(judge, refit(judge, Z, g, b, state.fit.parameters), found)
     safe = np.zeros(len(Z), dtype=np.bool_)
     while True:
-        kept, predicted = paying(now, judge, least, most, safe)
+        kept, predicted = worthwhile(now, judge, least, most, safe)
         if kept.all():
             return now
         other = _reduced(judge, now, kept, predicted, (g, b))
@@ -162,7 +163,7 @@ def _reduced(
     return stated(judge, refit(judge, Z, *likeliest, fit.parameters), state.found[kept])
 
 
-def paying(
+def worthwhile(
     state: State,
     judge: Judge,
     least: int = 0,

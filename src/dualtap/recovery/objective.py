@@ -20,7 +20,7 @@ from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.refit import Fit
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 
 def pattern_costs(

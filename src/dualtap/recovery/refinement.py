@@ -17,13 +17,13 @@ from dualtap.recovery.moves import (
 )
 from dualtap.recovery.refit import HOPFIELD, fields_for, refit
 from dualtap.recovery.steps import Search
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 from dualtap.subspace.bits import sweep
 from dualtap.subspace.posterior import coefficients, in_doubt, strong_field_posterior
 from dualtap.subspace.rotate import binary
 
 _REFINEMENTS, _SWEEPS = 12, 4
-_FEWER = 4  # times as few changes are tried if all together do not pay
+_FEWER = 4  # times as few changes are tried if all together gain too little
 _LOST = 3.0  # times as unlikely: strengths fitted anew have never made up for it
 
 

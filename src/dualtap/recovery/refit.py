@@ -19,7 +19,7 @@ from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
 from dualtap.recovery.judge import Curvature, Judge, OneStrength, Statistics
 from dualtap.spins import Spins
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 _STEPS = 60
 _STIFFER, _STIFFEST = 10.0, 1e3  # what is added to the curvature after a step too far

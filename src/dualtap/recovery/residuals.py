@@ -11,7 +11,8 @@ from dualtap.local_fields import observed_fields
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import Features
 from dualtap.recovery.refit import Fit
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 from dualtap.subspace.noise import (
     LEVEL,
     balanced,
@@ -25,7 +26,7 @@ from dualtap.subspace.spectrum import Spectrum, spectrum
 class Residual(NamedTuple):
     """What a model leaves of the samples."""
 
-    blocks: Blocks
+    blocks: SampleMatrix
     variance: F32
     """Mean over the samples, shape (n_spins,)."""
     spectrum: Spectrum
@@ -43,7 +44,9 @@ class Residual(NamedTuple):
         return self._replace(least=n)
 
 
-def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int = 1) -> Residual:
+def residual_of(
+    blocks: SampleMatrix, fit: Fit, rng: np.random.Generator, n_least: int = 1
+) -> Residual:
     """Return what a model leaves of the samples, and its directions above the noise."""
     t = np.tanh(fit.b).astype(np.float32)
     M = blocks.total_weight
@@ -64,7 +67,7 @@ def residual_of(blocks: Blocks, fit: Fit, rng: np.random.Generator, n_least: int
     return Residual(residual, D, left)
 
 
-def unexplained(blocks: Blocks, fit: Fit) -> tuple[Blocks, F32]:
+def unexplained(blocks: SampleMatrix, fit: Fit) -> tuple[SampleMatrix, F32]:
     """Return what patterns leave of the samples, and its mean square at each spin."""
     response, M = _response(fit), blocks.total_weight
     residual = blocks.changed(lambda S: S - response(S))
@@ -85,7 +88,7 @@ def _response(fit: Fit) -> Callable[[F32], F32]:
     return response
 
 
-def leaves_noise(blocks: Blocks, fit: Fit, whole: Spectrum) -> bool:
+def leaves_only_noise(blocks: SampleMatrix, fit: Fit, whole: Spectrum) -> bool:
     """Say whether a model leaves nothing but noise in the leading directions of the samples.
 
     A pattern that the model lacks lies in that space, as the others do. Each spin is scaled by the

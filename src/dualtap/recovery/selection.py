@@ -12,7 +12,7 @@ from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State, unlike
 from dualtap.recovery.objective import pattern_costs, sizes_of
 from dualtap.recovery.refit import strength_precision, times_counted
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 _ROUNDING = 1e-3  # of the curvature along a vector, which single precision may lose
 
@@ -22,7 +22,7 @@ Costs = Callable[[F32, F64], F64]
 
 
 def chosen(judge: Judge, state: State, pool: F32, costs: Costs, most: int | None = None) -> F32:
-    """Return the vectors of a pool that pay beside those before them, to second order.
+    """Return the vectors of a pool that are worth their cost beside those before them.
 
     The slope along each and the curvature between all, with strengths and fields of the model
     following, make L a quadratic form in their strengths; the one that gains most is taken, the

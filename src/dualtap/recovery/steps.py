@@ -14,12 +14,12 @@ from dualtap.recovery.halves import Pools
 from dualtap.recovery.independent import null
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
-from dualtap.recovery.residuals import Residual, leaves_noise, residual_of
+from dualtap.recovery.residuals import Residual, leaves_only_noise, residual_of
 from dualtap.spins import Spins
-from dualtap.spins.blocks import Blocks
+from dualtap.spins.protocol import SampleMatrix
 from dualtap.subspace.spectrum import Spectrum, spectrum
 
-_ENOUGH_SAMPLES = 2**16
+_MOST_SAMPLES = 2**16
 """Samples deep in a state say so much about it that no more of them are looked at."""
 
 
@@ -45,7 +45,7 @@ class Search:
     """Samples, the best model of them so far, and how it was found."""
 
     spins: Spins
-    blocks: Blocks
+    blocks: SampleMatrix
     judge: Judge
     n_patterns: int | None = None
     watch: Callable[[Info], None] = lambda info: None
@@ -68,9 +68,11 @@ class Search:
         return self._nothing[1]
 
     @cached_property
-    def some(self) -> Blocks:
+    def some(self) -> SampleMatrix:
         """Samples by which patterns are looked for; all of them, unless there are very many."""
-        return self.blocks if self.blocks.dense is not None else self.blocks.some(_ENOUGH_SAMPLES)
+        if self.blocks.at_hand() is not None:
+            return self.blocks
+        return self.blocks.subsample(_MOST_SAMPLES * self.blocks.n_spins)
 
     @cached_property
     def fine(self) -> Judge:
@@ -84,7 +86,7 @@ class Search:
         """Directions of the samples themselves."""
         return spectrum(self.some, self.rng, self.n_patterns or 1)
 
-    def left(self, blocks: Blocks, state: State, n_least: int = 1) -> Residual:
+    def left(self, blocks: SampleMatrix, state: State, n_least: int = 1) -> Residual:
         """Return what a model leaves of the samples, and remember how much that is."""
         left = residual_of(blocks, state.fit, self.rng, n_least)
         self.n_left = left.n_signal
@@ -95,7 +97,7 @@ class Search:
 
     def explained_by(self, state: State) -> bool:
         """Say whether a model leaves nothing but noise of the samples."""
-        return leaves_noise(self.some, state.fit, self.whole)
+        return leaves_only_noise(self.some, state.fit, self.whole)
 
     def is_evident(self, state: State) -> bool:
         """Say whether patterns describe the data so much shorter that they are no accident.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dualtap.report.evidence_charts import (
-    calibration,
+    calibration_chart,
     confidence,
     path,
     returned,
-    spectrum,
+    spectrum_chart,
     strengths,
 )
 from dualtap.report.figures import Chart
@@ -18,7 +18,7 @@ from dualtap.report.sample_charts import (
     likelihood,
     overlap_map,
     sizes,
-    unexplained,
+    unexplained_chart,
 )
 from dualtap.report.training_charts import rounds
 
@@ -50,13 +50,13 @@ def charts(shown: dict[str, Any]) -> list[Chart]:
         sizes(shown),
         best_overlaps(shown),
         likelihood(shown),
-        unexplained(shown),
+        unexplained_chart(shown),
         strengths(shown),
         path(shown),
-        spectrum(shown),
+        spectrum_chart(shown),
         *rounds(shown),
         confidence(shown),
         returned(shown),
-        calibration(shown),
+        calibration_chart(shown),
     ]
     return [chart for chart in drawn if chart is not None]

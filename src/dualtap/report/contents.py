@@ -19,7 +19,7 @@ from dualtap.rbm import HopfieldRBM
 from dualtap.report.encode import packed, quantised
 from dualtap.report.labels import label_table, whole_number, whole_numbers
 from dualtap.report.material import Material
-from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained
+from dualtap.report.meanings import meaning, sides_of, stability_of, stable_bits, unexplained_of
 from dualtap.report.reading import Reading, by_pattern, nearest_samples, read, score_of_means
 from dualtap.report.summary import describe
 
@@ -94,7 +94,7 @@ def contents(material: Material) -> dict[str, Any]:
         "data": None if spins is None else asdict(spins.summary),
         "samples": samples,
         "likelihood": None if reading is None else _likelihood(material, reading),
-        "unexplained": unexplained(material),
+        "unexplained": unexplained_of(material),
         "stability": stability_of(material),
         "rounds": _rounds(material),
         "labels": labels,

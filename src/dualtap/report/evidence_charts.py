@@ -71,7 +71,7 @@ def path(shown: dict[str, Any]) -> Chart | None:
     )
 
 
-def spectrum(shown: dict[str, Any]) -> Chart | None:
+def spectrum_chart(shown: dict[str, Any]) -> Chart | None:
     """Draw the leading squared singular values of the data over the noise edge."""
     values = shown["model"].get("spectrum")
     if not values:
@@ -136,7 +136,7 @@ def confidence(shown: dict[str, Any]) -> Chart | None:
     )
 
 
-def calibration(shown: dict[str, Any]) -> Chart | None:
+def calibration_chart(shown: dict[str, Any]) -> Chart | None:
     """Draw the share of correct bits against their confidence, if the true patterns are known."""
     if shown["truth"] is None or shown["truth"]["calibration"] is None:
         return None

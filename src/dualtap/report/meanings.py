@@ -74,7 +74,7 @@ def stable_bits(material: Material, k: int) -> dict[str, Any]:
     return share
 
 
-def unexplained(material: Material) -> dict[str, Any] | None:
+def unexplained_of(material: Material) -> dict[str, Any] | None:
     """Return the pairs of spins with the largest residual correlations."""
     model = material.model
     if material.spins is None or not isinstance(model, LearnedPatterns) or not model.n_patterns_:

@@ -129,7 +129,7 @@ def likelihood(shown: dict[str, Any]) -> Chart | None:
     )
 
 
-def unexplained(shown: dict[str, Any]) -> Chart | None:
+def unexplained_chart(shown: dict[str, Any]) -> Chart | None:
     """Draw the pairs of spins with the largest residual correlations."""
     left = shown["unexplained"]
     if left is None or not left["pairs"]:

@@ -103,7 +103,7 @@ def _confidence(model: LearnedPatterns) -> dict[str, list[Any]]:
     n_bits = support.sum(axis=1)
     found = {
         "mean_confidence": (np.where(support, size, 0).sum(axis=1) / n_bits.clip(1)).tolist(),
-        "unsure_bits": ((size < UNCERTAIN) & support).sum(axis=1).tolist(),
+        "uncertain_bits": ((size < UNCERTAIN) & support).sum(axis=1).tolist(),
     }
     return found if support.all() else {"support": n_bits.tolist(), **found}
 

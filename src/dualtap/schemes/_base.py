@@ -16,7 +16,7 @@ SINGULARITY = 1e-3
 
 
 class StepInfo(NamedTuple):
-    """Diagnostics of one step, one entry a student, on the host or where the magnetizations are."""
+    """Diagnostics of one step, one entry per student, on the host or with the magnetizations."""
 
     residual: FloatArray
     """Mean absolute value of f(m) - m over the spins, before any damping."""
@@ -26,7 +26,7 @@ class StepInfo(NamedTuple):
     """True where 1 - u was pushed away from zero."""
 
 
-class State(Protocol):
+class SchemeState(Protocol):
     """A NamedTuple of arrays whose first axis is the student; ``m`` is one of them."""
 
     @property
@@ -34,7 +34,7 @@ class State(Protocol):
         """Magnetizations, shape (students, spins)."""
 
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=SchemeState)
 
 
 class Scheme(Protocol[S]):
@@ -88,7 +88,7 @@ def away_from_zero(x: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 
 def mean_change(new: FloatArray, old: FloatArray) -> FloatArray:
-    """Return the mean absolute difference over the spins, one value a student."""
+    """Return the mean absolute difference over the spins, one value per student."""
     xp = namespace(new)
     mean: FloatArray = xp.sum(overwritten(xp.abs, new - old), axis=1) / new.shape[1]
     return mean

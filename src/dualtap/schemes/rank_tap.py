@@ -78,11 +78,11 @@ class RankTAP(DampsOnlyM):
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.schemes.rank_tap import RankTAP
     >>> from dualtap.solve import solve
     >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
-    >>> samples = Blocks(as_spins(teacher.sample(600, random_state=1)))
+    >>> samples = blocks_of(as_spins(teacher.sample(600, random_state=1)))
     >>> tap = RankTAP(samples, 2, np.ones(300, np.float32))
     >>> start = teacher.patterns.reshape(1, -1).astype(np.float32)
     >>> m = solve(tap, start, damping="auto", max_iter=100).magnetizations.reshape(2, 300)

@@ -1,7 +1,7 @@
 """The data: a validated matrix of spins, whatever encoding the user's file has.
 
 Everything downstream sees values in {-1, 0, +1}, rows being samples. 0 means "no information": it
-contributes nothing to any product. Small data are kept as bytes; larger ones as one bit a spin
+contributes nothing to any product. Small data are kept as bytes; larger ones as one bit per spin
 (and one more where entries are missing), unpacked a block of samples at a time.
 """
 

@@ -5,7 +5,7 @@ less than the products made with it. Blocks and tiles depend on the shape of the
 results are added in their order, so what is computed does not depend on the number of threads.
 
 A function that is applied to blocks takes the samples of one, and the same rows of whatever else
-there is a row a sample of. It knows nothing of where the samples are. Products that sum over
+there is a row per sample of. It knows nothing of where the samples are. Products that sum over
 samples count every row with its weight; a function that sums takes the weights as one more array.
 """
 
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from dualtap._threads import n_threads, parallel_map
 from dualtap.spins.packed import PackedSpins
+from dualtap.spins.protocol import F32, Add, Rows
 from dualtap.spins.storage import DenseSpins, Spins
-
-F32 = NDArray[np.float32]
-Rows = NDArray[Any]
-Add = Callable[[Any, Any], Any]
+from dualtap.spins.tiles import Tiles, slices
+from dualtap.spins.weights import weighted
+from dualtap.spins.words import counted_gram, counted_products
 
 _ENTRIES = 2**18
 """Spins in a block: a megabyte in float32, which stays in the cache between two products,"""
@@ -37,10 +37,6 @@ _FEWEST_ROWS = 32
 """Nor than this where it returns rows."""
 _FEWEST_GROUPS, _MOST_GROUPS, _GROUPED = 4, 8, 2**18
 """Sums over blocks that are held at a time: the fewer, the longer they are."""
-_TILE = 512
-"""Samples and sites of a tile of packed spins, a megabyte as floats."""
-_HELD = 2**22
-"""Entries of S Vᵀ that are held between the two products of V SᵀS."""
 
 
 class _Change(NamedTuple):
@@ -51,7 +47,9 @@ class _Change(NamedTuple):
 
 
 class Blocks:
-    """The sample matrix in float32, a block of rows at a time, in this process.
+    """The sample matrix in this process, a block of rows at a time.
+
+    What it offers is documented with :class:`~dualtap.spins.protocol.SampleMatrix`.
 
     Parameters
     ----------
@@ -60,20 +58,6 @@ class Blocks:
         Small data are held as floats; not worth it for a single pass.
     workers : int, optional
         Threads; as many as BLAS may use when not given.
-
-    Attributes
-    ----------
-    spins : Spins
-    dense : array of shape (n_samples, n_spins), float32, or None
-        All entries, ±1 and 0 for a missing one; None where they are unpacked tile by tile.
-    plain : bool
-        The samples are those of ``spins``, nothing was done to them.
-    weights : array of shape (n_samples,), float32, or None
-        Number of samples that each row stands for; None if each is one.
-    total_weight : int or float
-        Number of samples M that the rows stand for.
-    gram : array of shape (n_spins, n_spins), float32, or None
-        SᵀS, from whoever has computed it: then products with it take no pass.
 
     Examples
     --------
@@ -86,65 +70,50 @@ class Blocks:
     """
 
     def __init__(self, spins: Spins, *, held: bool = True, workers: int | None = None) -> None:
-        self.spins = spins
-        self.dense: F32 | None = None
+        self._spins = spins
+        self._dense: F32 | None = None
         if held and isinstance(spins, DenseSpins):
-            self.dense = spins.values.astype(np.float32)
-        self.plain = True
-        self.gram: F32 | None = None
+            self._dense = spins.values.astype(np.float32)
+        self._plain = True  # the samples themselves: nothing was done to them
+        self._gram: F32 | None = None
         self._changes: tuple[_Change, ...] = ()
         self.n_samples, self.n_spins = spins.shape
         self.total_weight = spins.total_weight
         self.weights = None if spins.weights is None else spins.weights.astype(np.float32)
         # As it is outside of any limit that callers set later.
         self._workers = n_threads() if workers is None else workers
-        self._rows = _slices(self.n_samples, max(_ROWS, _ENTRIES // self.n_spins))
+        self._rows = slices(self.n_samples, max(_ROWS, _ENTRIES // self.n_spins))
 
     @cached_property
     def n_observed(self) -> NDArray[np.float64]:
-        """Observed entries of each sample, at least 1."""
         if self.complete:
             return np.broadcast_to(float(self.n_spins), self.n_samples)
-        result: NDArray[np.float64] = np.maximum(self.spins.n_observed, 1, dtype=np.float64)
+        result: NDArray[np.float64] = np.maximum(self._spins.n_observed, 1, dtype=np.float64)
         return result
 
     @property
     def complete(self) -> bool:
-        """Nothing is missing."""
-        return self.spins.complete
-
-    @property
-    def share(self) -> float:
-        """Share of the entries that were observed."""
-        return self.total_observed / (self.total_weight * self.n_spins)
+        return self._spins.complete
 
     @property
     def total_observed(self) -> float:
-        """Observed entries of all samples."""
-        if self.spins.weights is None:
+        if self._spins.weights is None:
             return float(self.n_observed.sum())
-        return float(self.n_observed @ self.spins.weights)
+        return float(self.n_observed @ self._spins.weights)
 
     def changed(self, function: Callable[..., F32], *arrays: Rows | None) -> Blocks:
-        """Return blocks whose samples are ``function(S, *rows of arrays)`` of these.
-
-        Parameters
-        ----------
-        function : callable
-        *arrays : arrays of shape (n_samples, ...)
-        """
         other = copy(self)
-        other.plain, other.gram = False, None
-        if self.dense is None:
+        other._plain, other._gram = False, None
+        if self._dense is None:
             other._changes = (*self._changes, _Change(function, arrays))
             return other
-        dense, result = self.dense, np.empty_like(self.dense)
+        dense, result = self._dense, np.empty_like(self._dense)
 
         def fill(rows: slice) -> None:
             result[rows] = function(dense[rows], *_cut(arrays, rows))
 
         parallel_map(fill, self._rows, self._workers)
-        other.dense = result
+        other._dense = result
         return other
 
     def place(self, array: F32) -> Any:
@@ -152,37 +121,41 @@ class Blocks:
         return array
 
     def minus(self, t: F32) -> Blocks:
-        """Return the same blocks with ``t``, one value a site, taken off the observed entries."""
         if self.complete:
             return self.changed(lambda S: S - t)
         return self.changed(lambda S: S - t * (S != 0))
 
-    def some(self, n_samples: int) -> Blocks:
-        """Return the blocks of at most that many samples, evenly spread over all."""
-        if self.n_samples <= n_samples:
-            return self
-        other = Blocks(self.spins.some(n_samples), workers=self._workers)
-        return self._also_changed(other, self.spins.chosen(n_samples)[0])
+    def at_hand(self) -> F32 | None:
+        return self._dense
 
-    def _also_changed(self, other: Blocks, samples: NDArray[np.int64]) -> Blocks:
-        """Return blocks of chosen samples with what was done to these."""
-        other.plain = self.plain
-        if self.dense is not None:
-            other.dense = self.dense[samples]
+    def rows(self, samples: NDArray[np.int64]) -> F32:
+        if self._dense is not None:
+            return self._dense[samples]
+        return self._as_changed(self._spins.take(samples).floats(slice(None)), samples)
+
+    def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
+        return self._spins.columns(sites)
+
+    def chosen(self, n_entries: int, *, least: int = 1) -> NDArray[np.int64]:
+        return self._spins.chosen(n_entries, least=least)[0]
+
+    def subsample(self, n_entries: int, *, least: int = 1) -> Blocks:
+        part = self._spins.subsample(n_entries, least=least)
+        if part is self._spins:
+            return self
+        other, samples = self._blocks_of_part(part), self.chosen(n_entries, least=least)
+        other._plain = self._plain
+        if self._dense is not None:
+            other._dense = self._dense[samples]
         for change in self._changes:
             other = other.changed(change.function, *_cut(change.arrays, samples))
         return other
 
-    def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
-        """Return ``function(S, *rows of arrays)`` of every block, one after the other.
+    def _blocks_of_part(self, part: Spins) -> Blocks:
+        return Blocks(part, workers=self._workers)
 
-        Parameters
-        ----------
-        function : callable
-            Returns an array with a row a sample.
-        *arrays : arrays of shape (n_samples, ...)
-        """
-        self.spins.begin_pass()
+    def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
+        self._spins.begin_pass()
         whole: list[Rows] = []
         alone = Lock()
 
@@ -194,19 +167,15 @@ class Blocks:
             whole[0][rows] = part
 
         step = max(_FEWEST_ROWS, _ENTRIES // self.n_spins)
-        parallel_map(fill, _slices(self.n_samples, step), self._workers)
+        parallel_map(fill, slices(self.n_samples, step), self._workers)
         return whole[0]
 
     def sum(
         self, function: Callable[..., Any], *arrays: Rows | None, add: Add = operator.iadd
     ) -> Any:
-        """Return the sum of ``function(S, *rows of arrays)`` over the blocks.
-
-        Few of its terms are held at a time. The first of two summands is used up by ``add``.
-        """
-        self.spins.begin_pass()
+        self._spins.begin_pass()
         n_groups = min(max(_GROUPED // self.n_spins, _FEWEST_GROUPS), _MOST_GROUPS)
-        groups = _slices(len(self._rows), -(-len(self._rows) // n_groups))
+        groups = slices(len(self._rows), -(-len(self._rows) // n_groups))
 
         def total(group: slice) -> Any:
             terms = (self._apply(function, rows, arrays) for rows in self._rows[group])
@@ -220,8 +189,6 @@ class Blocks:
         *arrays: Rows | None,
         add: Add = operator.iadd,
     ) -> tuple[Rows, Any]:
-        """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
-
         def both(*block: Any) -> tuple[list[Rows], Any]:
             rows, term = function(*block)
             return [rows], term
@@ -233,110 +200,88 @@ class Blocks:
         return np.concatenate(parts), total
 
     def dot(self, V: F32) -> F32:
-        """Return S Vᵀ, shape (n_samples, len(V))."""
-        if self._tiled is None:
-            return self.map(lambda S: S @ V.T)
-        self.spins.begin_pass()
-        spins = self._tiled
-        return np.concatenate(
-            parallel_map(lambda r: _row_products(spins, r, V), self._row_tiles(), self._workers)
-        )
+        tiles = self._tiles
+        return self.map(lambda S: S @ V.T) if tiles is None else tiles.dot(V)
 
     def transposed_dot(self, X: F32) -> F32:
-        """Return Xᵀ S, every row with its weight, shape (X.shape[1], n_spins)."""
-        X = weighted(X, self.weights)
-        if self._tiled is None:
-            summed: F32 = self.sum(lambda S, x: x.T @ S, X)
-            return summed
-        self.spins.begin_pass()
-        result = np.zeros((X.shape[1], self.n_spins), dtype=np.float32)
-        self._add_site_products(result, X, self._row_tiles())
-        return result
+        X, tiles = weighted(X, self.weights), self._tiles
+        summed: F32 = (
+            self.sum(lambda S, x: x.T @ S, X) if tiles is None else tiles.transposed_dot(X)
+        )
+        return summed
 
     def gram_dot(self, V: F32) -> F32:
-        """Return V SᵀS in one pass, every row with its weight, shape (len(V), n_spins)."""
-        if self.gram is not None:
-            return V @ self.gram
-        if self._tiled is None:
-            # The many samples as left factor: BLAS packs the few vectors, not the block.
-            summed: F32 = self.sum(
-                lambda S, w: np.dot(weighted(S @ V.T, w).T, S),
-                self.weights,
-            )
-            return summed
-        self.spins.begin_pass()
-        spins, result = self._tiled, np.zeros((len(V), self.n_spins), dtype=np.float32)
-        tiles = self._row_tiles()
-        for group in _slices(len(tiles), max(1, _HELD // (_TILE * len(V)))):
-            some = tiles[group]
-            parts = parallel_map(lambda r: _row_products(spins, r, V), some, self._workers)
-            w = None if self.weights is None else self.weights[some[0].start : some[-1].stop]
-            self._add_site_products(result, weighted(np.concatenate(parts), w), some)
-        return result
+        if self._gram is not None:
+            return V @ self._gram
+        if self._tiles is not None:
+            return self._tiles.gram_dot(V, self.weights)
+        # The many samples as left factor: BLAS packs the few vectors, not the block.
+        summed: F32 = self.sum(
+            lambda S, w: np.dot(weighted(S @ V.T, w).T, S),
+            self.weights,
+        )
+        return summed
+
+    def sign_dot(self, Z: F32) -> F32:
+        # Bytes are made bits, and those that differ counted: as exact, and several times as fast.
+        at_hand = self._plain and isinstance(self._spins, DenseSpins)
+        counted = counted_products(self._spins, Z) if at_hand else None
+        return self.dot(Z) if counted is None else counted
+
+    @property
+    def knows_gram(self) -> bool:
+        return self._gram is not None
+
+    def gram(self) -> F32:
+        if self._gram is None:
+            self._gram = self._counted_gram(of_sites=True)
+        if self._gram is None:
+            summed: F32 = self.sum(lambda s, w: weighted(s, w).T @ s, self.weights)
+            self._gram = summed
+        return self._gram
+
+    def row_gram(self) -> F32:
+        counted = self._counted_gram(of_sites=False)
+        if counted is not None:
+            return counted
+        if self._dense is None:
+            raise ValueError("products of samples with each other need them as floats")
+        self._spins.begin_pass()
+        S = weighted(self._dense, None if self.weights is None else np.sqrt(self.weights))
+        products: F32 = S @ S.T
+        return products
+
+    def _counted_gram(self, *, of_sites: bool) -> F32 | None:
+        plain = self._plain and self.weights is None
+        return counted_gram(self._spins, of_sites=of_sites) if plain else None
 
     def sum_of_squares(self) -> float:
-        """Return the sum of all squared entries."""
-        if self.complete and self.plain:
+        if self.complete and self._plain:
             return float(self.total_weight * self.n_spins)
         return float(self.sum(_square, self.weights))
 
     @property
-    def _tiled(self) -> PackedSpins | None:
-        """The packed spins if they are multiplied as they are, else None."""
-        return self.spins if isinstance(self.spins, PackedSpins) and not self._changes else None
-
-    def _row_tiles(self) -> list[slice]:
-        return _slices(self.n_samples, _TILE)
-
-    def _add_site_products(self, result: F32, X: F32, row_tiles: list[slice]) -> None:
-        """Add Xᵀ S to ``result``, X belonging to the samples of some tiles that follow each other.
-
-        Every thread has sites of its own, so nothing but the result is held.
-        """
-        spins = self.spins
-        assert isinstance(spins, PackedSpins)
-        first = row_tiles[0].start
-
-        def add(sites: slice) -> None:
-            part, tile = result[:, sites], _tile_memory()
-            product = np.empty(part.shape, dtype=np.float32)
-            for rows in row_tiles:
-                x = X[rows.start - first : rows.stop - first]
-                part += np.dot(x.T, spins.floats(rows, sites, tile), out=product)
-
-        parallel_map(add, _slices(self.n_spins, _TILE), self._workers)
+    def _tiles(self) -> Tiles | None:
+        """The products of packed spins, if these are multiplied as they are."""
+        if self._changes or not isinstance(self._spins, PackedSpins):
+            return None
+        return Tiles(self._spins, self._workers)
 
     def _apply(
         self, function: Callable[..., Any], rows: slice, arrays: tuple[Rows | None, ...]
     ) -> Any:
-        S = self.spins.floats(rows) if self.dense is None else self.dense[rows]
-        for change in self._changes:
-            S = change.function(S, *_cut(change.arrays, rows))
+        held = self._dense
+        S = self._as_changed(self._spins.floats(rows), rows) if held is None else held[rows]
         return function(S, *_cut(arrays, rows))
 
-
-def _slices(n: int, step: int) -> list[slice]:
-    return [slice(k, min(k + step, n)) for k in range(0, n, step)]
+    def _as_changed(self, S: F32, rows: Any) -> F32:
+        for change in self._changes:
+            S = change.function(S, *_cut(change.arrays, rows))
+        return S
 
 
 def _cut(arrays: tuple[Rows | None, ...], rows: Any) -> list[Rows | None]:
     return [None if array is None else array[rows] for array in arrays]
-
-
-def weighted(rows: Rows, weights: Rows | None) -> Rows:
-    """Return rows times their weights, or as they are if each stands for one sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.spins.blocks import weighted
-    >>> weighted(np.ones((2, 3)), np.array([1.0, 5.0]))
-    array([[1., 1., 1.],
-           [5., 5., 5.]])
-    """
-    if weights is None:
-        return rows
-    return rows * weights.reshape(-1, *[1] * (rows.ndim - 1))
 
 
 def _total(terms: Any, add: Add) -> Any:
@@ -344,24 +289,6 @@ def _total(terms: Any, add: Add) -> Any:
     for term in terms:
         result = add(result, term)
     return result
-
-
-def _row_products(spins: PackedSpins, rows: slice, V: F32) -> F32:
-    """Return S Vᵀ of a tile of samples, over one tile of sites after the other."""
-    result = np.zeros((rows.stop - rows.start, len(V)), dtype=np.float32)
-    product, tile = np.empty_like(result), _tile_memory()
-    for sites in _slices(spins.n_spins, _TILE):
-        result += np.dot(spins.floats(rows, sites, tile), V[:, sites].T, out=product)
-    return result
-
-
-def _tile_memory() -> F32:
-    """Return memory for a tile, which one after the other is unpacked to.
-
-    Fresh memory for each would cost as much as the products where the system takes it back at
-    once, as Dask asks of it.
-    """
-    return np.empty((_TILE, -(-_TILE // 8), 8), dtype=np.float32)
 
 
 def _square(S: F32, w: Rows | None) -> float:

@@ -73,7 +73,7 @@ class Seen:
 
 
 class SpinsBuilder:
-    """Collect samples block by block; one bit a spin is kept once there are many.
+    """Collect samples block by block; one bit per spin is kept once there are many.
 
     The encoding is what all blocks together say: -1/+1, 0/1 or boolean.
 

@@ -1,4 +1,4 @@
-"""Samples on the workers of a Dask cluster, one bit a spin.
+"""Samples on the workers of a Dask cluster, one bit per spin.
 
 Chunks of samples are packed where they are and stay there. A pass sends a function to all of them
 and brings back the sum of what it returns, added up along a tree of workers, or its rows. Whatever
@@ -22,17 +22,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap._namespace import is_foreign
-from dualtap.spins.blocks import F32, Add, Blocks, Rows
-from dualtap.spins.foreign import ForeignBlocks
+from dualtap.spins.blocks import Blocks
 from dualtap.spins.packed import PackedSpins, joined
-from dualtap.spins.storage import Encoding, Reads, Spins, weights_of
+from dualtap.spins.protocol import F32, Add, Rows
+from dualtap.spins.storage import Encoding, Spins, weights_of
 
 T = TypeVar("T")
 
 
 class NoWorkerError(ConnectionError):
-    """There is nobody to do the work."""
+    """The cluster has no worker."""
 
 
 _FAN_IN = 4
@@ -42,29 +41,6 @@ _PATIENCE = 300
 """Seconds to wait where there is no worker: as long as Dask waits for one that is silent."""
 _FEW_ENTRIES = 2**27
 """Samples that are brought here rather than left on the workers: 16 MB of them."""
-
-
-def blocks_of(spins: Spins, *, held: bool = True, where: Any = None) -> Blocks:
-    """Return the blocks of samples, wherever these are.
-
-    Parameters
-    ----------
-    spins : Spins
-    held : bool
-        Small data are held as floats; not worth it for a single pass.
-    where : array of any namespace, optional
-        Products are made where it is.
-
-    Examples
-    --------
-    >>> from dualtap.spins import as_spins
-    >>> from dualtap.spins.cluster import blocks_of
-    >>> float(blocks_of(as_spins([[1, 1, 0], [0, 1, 0]])).sum(lambda S: S.sum()))
-    0.0
-    """
-    if isinstance(spins, ClusterSpins):
-        return ClusterBlocks(spins)
-    return ForeignBlocks(spins, where) if is_foreign(where) else Blocks(spins, held=held)
 
 
 class ClusterSpins(Spins):
@@ -80,7 +56,6 @@ class ClusterSpins(Spins):
     n_spins : int
     encoding : str
     n_missing : int
-    reads : Reads, optional
     """
 
     def __init__(
@@ -91,14 +66,12 @@ class ClusterSpins(Spins):
         n_spins: int,
         encoding: Encoding,
         n_missing: int,
-        reads: Reads | None = None,
     ) -> None:
         self.client, self.chunks = client, chunks
         self.bounds = np.cumsum([0, *sizes])
         self.encoding = encoding
         self.n_samples, self.n_spins = int(self.bounds[-1]), n_spins
         self._n_missing = n_missing
-        self.reads = reads or Reads()
 
     @property
     def n_missing(self) -> int:
@@ -109,7 +82,7 @@ class ClusterSpins(Spins):
     def n_observed(self) -> NDArray[np.integer]:
         """Entries with a value in each sample, shape (n_samples,)."""
         if self.complete:
-            return np.full(self.n_samples, self.n_spins)
+            return np.broadcast_to(self.n_spins, self.n_samples)
         return np.concatenate(self.each(lambda chunk: chunk.n_observed))
 
     @property
@@ -121,25 +94,20 @@ class ClusterSpins(Spins):
         """Return some samples as bytes."""
         return self.take(np.arange(*rows.indices(self.n_samples))).values
 
-    def floats(self, rows: slice) -> NDArray[np.float32]:
-        """Return some samples as single precision numbers."""
-        return self.block(rows).astype(np.float32)
-
     def take(self, samples: NDArray[np.int64]) -> PackedSpins:
         """Return chosen samples, packed, in this process."""
         order = np.argsort(samples, kind="stable")
         picked = [p for p in self.each(PackedSpins.take, self._split(samples[order])) if len(p)]
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
-        gathered = joined(picked)
-        gathered.reads = self.reads
-        return gathered.take(back).weighted(weights_of(self, samples))
+        return joined(picked).take(back).weighted(weights_of(self, samples))
 
-    def some(self, n_samples: int) -> Spins:
-        """Return at most that many samples, evenly spread: here if they are few, or there."""
-        if self.n_samples <= n_samples:
+    def subsample(self, n_entries: int, *, least: int = 1) -> Spins:
+        """Return evenly spread rows: here if they are few, or there."""
+        n_samples = self.n_rows_within(n_entries, least)
+        if n_samples == self.n_samples:
             return self
-        chosen, weights = self.chosen(n_samples)
+        chosen, weights = self.chosen(n_entries, least=least)
         if n_samples * self.n_spins <= _FEW_ENTRIES:
             return self.take(chosen).weighted(weights)
         parts = self._split(chosen)
@@ -148,9 +116,7 @@ class ClusterSpins(Spins):
             counts = self.client.map(_n_missing, chunks, pure=False)
             missing = sum(gathered(self.client, counts))
         sizes = [len(part) for part in parts]
-        some = ClusterSpins(
-            self.client, chunks, sizes, self.n_spins, self.encoding, missing, self.reads
-        )
+        some = ClusterSpins(self.client, chunks, sizes, self.n_spins, self.encoding, missing)
         return some.weighted(weights)
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -164,7 +130,7 @@ class ClusterSpins(Spins):
         ----------
         function : callable
             Sent once, with all that it refers to; workers pass it on to each other.
-        *arguments : sequences with an item a chunk
+        *arguments : sequences with an item per chunk
         """
         from dask import config
 
@@ -222,73 +188,59 @@ class ClusterBlocks(Blocks):
     spins : ClusterSpins
     """
 
-    spins: ClusterSpins
+    _spins: ClusterSpins
 
-    def __init__(self, spins: ClusterSpins) -> None:
-        super().__init__(spins)
-
-    def some(self, n_samples: int) -> Blocks:
-        """Return the blocks of at most that many samples, evenly spread over all."""
-        if self.n_samples <= n_samples:
-            return self
-        chosen = self.spins.chosen(n_samples)[0]
-        return self._also_changed(blocks_of(self.spins.some(n_samples)), chosen)
+    def _blocks_of_part(self, part: Spins) -> Blocks:
+        return ClusterBlocks(part) if isinstance(part, ClusterSpins) else Blocks(part)
 
     def map(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
-        """Return ``function(S, *rows of arrays)`` of every block, one after the other."""
         return self._rows_of(lambda blocks, *cut: blocks.map(function, *cut), *arrays)
 
     def sum(self, function: Callable[..., Any], *arrays: Rows | None, add: Add = iadd) -> Any:
-        """Return the sum of ``function(S, *rows of arrays)`` over the blocks."""
         return self._sum_of(lambda blocks, *cut: blocks.sum(function, *cut, add=add), arrays, add)
 
     def map_sum(
         self, function: Callable[..., tuple[Rows, Any]], *arrays: Rows | None, add: Add = iadd
     ) -> tuple[Rows, Any]:
-        """Do both in one pass: ``function`` returns an array with a row a sample, and a term."""
-
         def run() -> tuple[Rows, Any]:
             both = self._submit(lambda b, *cut: b.map_sum(function, *cut, add=add), arrays)
-            client = self.spins.client
+            client = self._spins.client
             rows = client.map(itemgetter(0), both, pure=False)
             total = self._tree(client.map(itemgetter(1), both, pure=False), add)
             *parts, term = gathered(client, [*rows, total])
             return np.concatenate(parts), term
 
-        return self.spins.surely(run)
+        return self._spins.surely(run)
 
     def dot(self, V: F32) -> F32:
-        """Return S Vᵀ, shape (n_samples, len(V))."""
         return self._rows_of(lambda blocks: blocks.dot(V))
 
     def transposed_dot(self, X: F32) -> F32:
-        """Return Xᵀ S, shape (X.shape[1], n_spins)."""
         result: F32 = self._sum_of(lambda blocks, x: blocks.transposed_dot(x), (X,), iadd)
         return result
 
     def gram_dot(self, V: F32) -> F32:
-        """Return V SᵀS in one pass, shape (len(V), n_spins)."""
-        if self.gram is not None:
-            return V @ self.gram
+        if self._gram is not None:
+            return V @ self._gram
         result: F32 = self._sum_of(lambda blocks: blocks.gram_dot(V), (), iadd)
         return result
 
     def _rows_of(self, function: Callable[..., Rows], *arrays: Rows | None) -> Rows:
-        run = partial(gathered, self.spins.client)
-        return np.concatenate(self.spins.surely(lambda: run(self._submit(function, arrays))))
+        run = partial(gathered, self._spins.client)
+        return np.concatenate(self._spins.surely(lambda: run(self._submit(function, arrays))))
 
     def _sum_of(
         self, function: Callable[..., Any], arrays: tuple[Rows | None, ...], add: Add
     ) -> Any:
         def run() -> Any:
             total = self._tree(self._submit(function, arrays), add)
-            return gathered(self.spins.client, [total])[0]
+            return gathered(self._spins.client, [total])[0]
 
-        return self.spins.surely(run)
+        return self._spins.surely(run)
 
     def _submit(self, function: Callable[..., Any], arrays: tuple[Rows | None, ...]) -> list[Any]:
         """Return futures of ``function(blocks, *rows of arrays)`` of every chunk."""
-        self.spins.begin_pass()
+        self._spins.begin_pass()
         changes = [change.function for change in self._changes]
         widths = [len(change.arrays) for change in self._changes]
 
@@ -300,14 +252,14 @@ class ClusterBlocks(Blocks):
             return function(blocks, *rest)
 
         belonging = [a for change in self._changes for a in change.arrays]
-        every = [self.spins.weights, *belonging, *arrays]
-        return self.spins.submit(work, *(self.spins.split(a) for a in every))
+        every = [self._spins.weights, *belonging, *arrays]
+        return self._spins.submit(work, *(self._spins.split(a) for a in every))
 
     def _tree(self, terms: list[Any], add: Add) -> Any:
         """Return the future of the sum of futures, added in their order."""
         while len(terms) > 1:
             groups = [terms[k : k + _FAN_IN] for k in range(0, len(terms), _FAN_IN)]
-            terms = [self.spins.client.submit(_added, add, group, pure=False) for group in groups]
+            terms = [self._spins.client.submit(_added, add, group, pure=False) for group in groups]
         return terms[0]
 
 

@@ -31,7 +31,7 @@ def connected(address: str, n_workers: int | None = None) -> Iterator[Any]:
     address : str
         Of a scheduler, or "local" for a cluster of processes on this machine.
     n_workers : int, optional
-        Processes of a local cluster; one a core when not given.
+        Processes of a local cluster; one per core when not given.
     """
     try:
         from distributed import Client, LocalCluster

@@ -23,7 +23,7 @@ _MIXER = np.uint64(0x94D049BB133111EB)
 _AT_ONCE = 2**18
 
 
-def distinct(spins: Spins) -> Spins:
+def distinct_rows(spins: Spins) -> Spins:
     """Return every different row once, with the sum of its weights.
 
     Repeated rows, rows with weights and a histogram of either lead to the same rows and weights,
@@ -44,8 +44,8 @@ def distinct(spins: Spins) -> Spins:
     --------
     >>> import numpy as np
     >>> from dualtap.spins import as_spins
-    >>> from dualtap.spins.distinct import distinct
-    >>> rows = distinct(as_spins([[1, 1], [0, 1], [1, 1]]))
+    >>> from dualtap.spins.distinct import distinct_rows
+    >>> rows = distinct_rows(as_spins([[1, 1], [0, 1], [1, 1]]))
     >>> rows.values, rows.weights
     (array([[-1,  1],
            [ 1,  1]], dtype=int8), array([1., 2.]))
@@ -53,7 +53,7 @@ def distinct(spins: Spins) -> Spins:
     mapped = isinstance(spins, PackedSpins) and isinstance(spins.bits, np.memmap)
     if mapped or not isinstance(spins, (PackedSpins, DenseSpins)):
         return spins
-    rng = np.random.default_rng()  # whoever makes the data shall not know which hashes are equal
+    rng = np.random.default_rng()  # so that no data can be made with many equal hashes
     while True:
         rows = _Rows(spins, rng)
         different = rows.different()
@@ -76,7 +76,7 @@ def distinct(spins: Spins) -> Spins:
     found = found.weighted(total)
     dense = isinstance(spins, DenseSpins) or found.n_entries <= DENSE  # as a histogram is kept
     if isinstance(found, PackedSpins) and dense:
-        return DenseSpins(found.values, found.encoding, found.reads).weighted(total)
+        return DenseSpins(found.values, found.encoding).weighted(total)
     return found
 
 
@@ -186,7 +186,7 @@ class _Rows:
                 plane[k : k + len(part)] = part[:, number * n_bits : (number + 1) * n_bits]
         observed = None if self._spins.complete else planes[1]
         spins = self._spins
-        return PackedSpins(planes[0], observed, spins.n_spins, spins.encoding, spins.reads)
+        return PackedSpins(planes[0], observed, spins.n_spins, spins.encoding)
 
 
 def _mixed(x: U64, factor: np.uint64) -> U64:

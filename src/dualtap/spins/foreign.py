@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dualtap._namespace import is_foreign, like, namespace, to_numpy
-from dualtap.spins.blocks import F32, Blocks, Rows
+from dualtap.spins.blocks import Blocks
+from dualtap.spins.protocol import F32, Rows
 from dualtap.spins.storage import Spins
 
 
@@ -46,27 +47,23 @@ class ForeignBlocks(Blocks):
         return like(self._there, array)
 
     def changed(self, function: Callable[..., F32], *arrays: Rows | None) -> Blocks:
-        """Return blocks whose samples are ``function(S, *rows of arrays)`` of these."""
         other = super().changed(function, *arrays)
         assert isinstance(other, ForeignBlocks)  # a copy of this
         other._there, other._gram_there = other._moved(self._there), None
         return other
 
     def dot(self, V: Any) -> Any:
-        """Return S Vᵀ, shape (n_samples, len(V)), in the namespace of V."""
         return self._product(V, lambda v: self._there @ v.T)
 
     def transposed_dot(self, X: Any) -> Any:
-        """Return Xᵀ S, shape (X.shape[1], n_spins), in the namespace of X."""
         w = self._weights_there
         return self._product(X, lambda x: (x if w is None else x * w).T @ self._there)
 
     def gram_dot(self, V: Any) -> Any:
-        """Return V SᵀS, shape (len(V), n_spins), in the namespace of V."""
-        if self.gram is None:
+        if self._gram is None:
             return self._product(V, self._gram_product)
         if self._gram_there is None:
-            self._gram_there = like(self._there, self.gram)
+            self._gram_there = like(self._there, self._gram)
         return self._made_there(V, lambda v: v @ self._gram_there)
 
     def _gram_product(self, v: Any) -> Any:
@@ -74,7 +71,7 @@ class ForeignBlocks(Blocks):
         return (x if self._weights_there is None else x * self._weights_there).T @ self._there
 
     def _product(self, factor: Any, function: Callable[[Any], Any]) -> Any:
-        self.spins.begin_pass()
+        self._spins.begin_pass()
         return self._made_there(factor, function)
 
     def _made_there(self, factor: Any, function: Callable[[Any], Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualtap.spins.numbers import give_back
-from dualtap.spins.storage import CHUNK, Encoding, Reads, Spins, different_rows, weights_of
+from dualtap.spins.storage import CHUNK, Encoding, Spins, different_rows, weights_of
 
 _SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int8) - 1
 _FLOAT_SIGNS = _SIGNS.astype(np.float32)
@@ -20,7 +20,7 @@ _AT_ONCE = 64
 
 
 class PackedSpins(Spins):
-    """A bit a spin, and another one if some are missing.
+    """A bit per spin, and another one if some are missing.
 
     Parameters
     ----------
@@ -46,11 +46,9 @@ class PackedSpins(Spins):
         observed: NDArray[np.uint8] | None,
         n_spins: int,
         encoding: Encoding,
-        reads: Reads | None = None,
     ) -> None:
         self._bits, self._observed = bits, observed
         self.encoding = encoding
-        self.reads = reads or Reads()
         self.n_samples, self.n_spins = len(bits), n_spins
 
     @property
@@ -101,7 +99,7 @@ class PackedSpins(Spins):
         """Return chosen samples, packed."""
         observed = None if self._observed is None else self._observed[samples]
         bits = self._bits[samples]
-        taken = PackedSpins(bits, observed, self.n_spins, self.encoding, self.reads)
+        taken = PackedSpins(bits, observed, self.n_spins, self.encoding)
         return taken.weighted(weights_of(self, samples))
 
     def begin_pass(self) -> None:

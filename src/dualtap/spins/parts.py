@@ -24,13 +24,13 @@ def with_columns(spins: Spins, columns: NDArray[np.int64]) -> Spins:
     array([[-1,  1]], dtype=int8)
     """
     if isinstance(spins, DenseSpins):
-        part = DenseSpins(spins.values[:, columns], spins.encoding, spins.reads)
+        part = DenseSpins(spins.values[:, columns], spins.encoding)
         return part.weighted(spins.weights)
     builder = SpinsBuilder(zero_is_missing=True, n_samples=spins.n_samples)
     for rows in spins.blocks():
         builder.add(spins.block(rows)[:, columns])
     result = builder.finish()
-    result.encoding, result.reads = spins.encoding, spins.reads
+    result.encoding = spins.encoding
     return result.weighted(spins.weights)
 
 

@@ -12,6 +12,8 @@ from typing import Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualtap.spins.passes import count_reads
+
 Encoding = Literal["-1/+1", "0/1", "boolean"]
 ENCODINGS: tuple[Encoding, ...] = ("-1/+1", "0/1", "boolean")
 
@@ -54,17 +56,6 @@ class SpinSummary:
         )
 
 
-@dataclass
-class Reads:
-    """How many entries were read since the samples were taken in."""
-
-    entries: int = 0
-
-    def add(self, entries: int) -> None:
-        """Count some more."""
-        self.entries += entries
-
-
 class Spins(ABC):
     """A validated sample matrix, whatever way it is stored; make one with :func:`as_spins`.
 
@@ -75,8 +66,6 @@ class Spins(ABC):
     n_samples, n_spins : int
     values : array of shape (n_samples, n_spins), int8
         -1, +1, or 0 for a missing entry. Of packed spins it is made anew each time.
-    reads : Reads
-        Shared by samples taken from others.
     weights : array of shape (n_samples,) or None
         Number of samples that each row stands for; None if each is one.
     """
@@ -84,7 +73,6 @@ class Spins(ABC):
     encoding: Encoding
     n_samples: int
     n_spins: int
-    reads: Reads
     weights: NDArray[np.float64] | None = None
 
     @property
@@ -123,9 +111,9 @@ class Spins(ABC):
     def block(self, rows: slice) -> NDArray[np.int8]:
         """Return some samples as bytes."""
 
-    @abstractmethod
     def floats(self, rows: slice) -> NDArray[np.float32]:
         """Return some samples as single precision numbers."""
+        return self.block(rows).astype(np.float32)
 
     @abstractmethod
     def take(self, samples: NDArray[np.int64]) -> Spins:
@@ -161,22 +149,29 @@ class Spins(ABC):
             result[rows] = np.count_nonzero(self.block(rows), axis=1)
         return result
 
-    def chosen(self, n_samples: int) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-        """Return at most that many rows, evenly spread over the samples, and their weights.
+    def n_rows_within(self, n_entries: int, least: int = 1) -> int:
+        """Return how many rows have so many entries: at least ``least``, at most all."""
+        return min(self.n_samples, max(n_entries // self.n_spins, least))
+
+    def chosen(
+        self, n_entries: int, *, least: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """Return which rows :meth:`subsample` takes, and their weights.
 
         A row of weight w stands for w samples next to each other; its new weight is how many of
         these are chosen.
         """
+        n_samples = self.n_rows_within(n_entries, least)
         if self.weights is None or self.n_samples <= n_samples:
             return spread(self.n_samples, n_samples), self.weights
         rows, counts = np.unique(spread_by_weight(self.weights, n_samples), return_counts=True)
         return rows, counts.astype(np.float64)
 
-    def some(self, n_samples: int) -> Spins:
-        """Return at most that many samples, evenly spread over all of them."""
-        if self.n_samples <= n_samples:
+    def subsample(self, n_entries: int, *, least: int = 1) -> Spins:
+        """Return evenly spread rows of at most that many entries, and at least ``least`` rows."""
+        if self.n_rows_within(n_entries, least) == self.n_samples:
             return self
-        rows, weights = self.chosen(n_samples)
+        rows, weights = self.chosen(n_entries, least=least)
         return self.take(rows).weighted(weights)
 
     @cached_property
@@ -194,7 +189,7 @@ class Spins(ABC):
 
     def begin_pass(self) -> None:
         """Count a pass over all entries."""
-        self.reads.add(self.n_entries)
+        count_reads(self.n_entries)
 
     def _up_and_down(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which spins are ever +1, and which are ever -1."""
@@ -210,7 +205,7 @@ class Spins(ABC):
 
 
 class DenseSpins(Spins):
-    """A byte a spin.
+    """A byte per spin.
 
     Parameters
     ----------
@@ -226,12 +221,9 @@ class DenseSpins(Spins):
     array([2, 1], dtype=uint8)
     """
 
-    def __init__(
-        self, values: NDArray[np.int8], encoding: Encoding, reads: Reads | None = None
-    ) -> None:
+    def __init__(self, values: NDArray[np.int8], encoding: Encoding) -> None:
         self._values = np.ascontiguousarray(values)
         self.encoding = encoding
-        self.reads = reads or Reads()
         self.n_samples, self.n_spins = self._values.shape
 
     @property
@@ -243,13 +235,9 @@ class DenseSpins(Spins):
         """Return some samples as bytes."""
         return self._values[rows]
 
-    def floats(self, rows: slice) -> NDArray[np.float32]:
-        """Return some samples as single precision numbers."""
-        return self._values[rows].astype(np.float32)
-
     def take(self, samples: NDArray[np.int64]) -> DenseSpins:
         """Return chosen samples."""
-        taken = DenseSpins(self._values[samples], self.encoding, self.reads)
+        taken = DenseSpins(self._values[samples], self.encoding)
         return taken.weighted(weights_of(self, samples))
 
     def columns(self, sites: NDArray[np.int64]) -> NDArray[np.int8]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,23 @@ from dualtap.spins.storage import Spins
 
 _MOST_COUNTED = 10**9
 """Samples up to which NumPy draws an exact number of them."""
+
+
+def weighted(rows: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[Any]:
+    """Return rows times their weights, or as they are if each stands for one sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.spins.weights import weighted
+    >>> weighted(np.ones((2, 3)), np.array([1.0, 5.0]))
+    array([[1., 1., 1.],
+           [5., 5., 5.]])
+    """
+    if weights is None:
+        return rows
+    result: NDArray[Any] = rows * weights.reshape(-1, *[1] * (rows.ndim - 1))
+    return result
 
 
 def with_weights(spins: Spins, weights: NDArray[np.float64]) -> Spins:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 
 LARGEST_COEFFICIENT = 5.0
 """Beyond this a spin is as good as certain, and products of odds would overflow."""
@@ -20,7 +21,7 @@ _WORTH_THREADS = 10_000_000
 
 
 def sweep(
-    blocks: Blocks,
+    blocks: SampleMatrix,
     V: F32,
     X: F32,
     fields: F32,
@@ -38,7 +39,7 @@ def sweep(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     V : array of shape (k, n_spins)
         Patterns, ±1, and perhaps other vectors after them.
     X : array of shape (n_samples, k)
@@ -65,9 +66,9 @@ def sweep(
     >>> import numpy as np
     >>> from dualtap import as_spins
     >>> from dualtap.subspace.bits import sweep
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> s = np.array([[1, 1, -1, -1]])
-    >>> blocks = Blocks(as_spins(np.repeat(s, 3, axis=0)))
+    >>> blocks = blocks_of(as_spins(np.repeat(s, 3, axis=0)))
     >>> V, m = sweep(blocks, np.ones((1, 4), np.float32), np.ones((3, 1), np.float32), np.zeros(4))
     >>> V.astype(int), m.round(3)
     (array([[ 1,  1, -1, -1]]), array([[ 0.995,  0.995, -0.995, -0.995]], dtype=float32))
@@ -108,7 +109,7 @@ def _parts(sites: NDArray[np.int64], n_spins: int, step: int) -> list[Any]:
 
 
 def _factors(X: F32) -> tuple[F32, F32, F32, F32]:
-    """Return x, e^{-2x} and e^{2x}, padded, and 4 Σ|x| of each block, a row a pattern."""
+    """Return x, e^{-2x} and e^{2x}, padded, and 4 Σ|x| of each block, a row per pattern."""
     n_samples, n_bits = X.shape
     x = np.zeros((n_bits, -(-n_samples // _BLOCK) * _BLOCK), dtype=np.float32)
     x[:, :n_samples] = X.T
@@ -124,7 +125,7 @@ def _padded_weights(weights: F32 | None, padded: int) -> F32 | None:
     return np.concatenate([weights, np.zeros(padded - len(weights), np.float32)])
 
 
-def _against(blocks: Blocks, X: F32, toward: F32 | None) -> F32:
+def _against(blocks: SampleMatrix, X: F32, toward: F32 | None) -> F32:
     """Return Σ of x over the samples whose spin is -1, shape (k, n_spins)."""
     if toward is None:
         toward = blocks.transposed_dot(X)
@@ -138,7 +139,7 @@ def _against(blocks: Blocks, X: F32, toward: F32 | None) -> F32:
     return result
 
 
-def _odds(blocks: Blocks, V: F32, X: F32, fields: F32, sites: Any, padded: int) -> F32:
+def _odds(blocks: SampleMatrix, V: F32, X: F32, fields: F32, sites: Any, padded: int) -> F32:
     """Return e^{-2θ}, shape (sites, padded), 0 where there is no spin."""
     x = np.zeros((padded, X.shape[1]), dtype=np.float32)
     np.multiply(X, -2, out=x[: len(X)])
@@ -150,7 +151,7 @@ def _odds(blocks: Blocks, V: F32, X: F32, fields: F32, sites: Any, padded: int) 
     E[:, len(X) :] = 0
     if not blocks.complete:
         every = np.arange(blocks.n_spins)
-        E[:, : len(X)] *= np.abs(blocks.spins.columns(every[sites]).T)
+        E[:, : len(X)] *= np.abs(blocks.columns(every[sites]).T)
     return E
 
 

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 
 F64 = NDArray[np.float64]
 _DEEPEST = 0.98  # size of tanh θ beyond which it says nothing of θ
@@ -46,7 +47,7 @@ class _Statistics(NamedTuple):
     response: float
 
 
-def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factors:
+def start_factors(blocks: SampleMatrix, V: F32, products: F32 | None = None) -> Factors:
     r"""Return the model with coefficients by least squares.
 
     They are fitted to spins, which are tanh θ on average, and scaled so that θ has the size that
@@ -54,7 +55,7 @@ def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factor
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     V : array of shape (k, n_spins)
     products : array of shape (n_samples, k), optional
         S Vᵀ, if it is known.
@@ -63,10 +64,10 @@ def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factor
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.factors import start_factors
     >>> S = np.array([[1, 1, -1, -1], [-1, -1, 1, -1]])
-    >>> start_factors(Blocks(as_spins(S)), S[:1].astype(np.float32)).X.ravel().round(2)
+    >>> start_factors(blocks_of(as_spins(S)), S[:1].astype(np.float32)).X.ravel().round(2)
     array([ 2.34, -0.55], dtype=float32)
     """
     K = (V @ V.T).astype(np.float64)
@@ -81,7 +82,7 @@ def start_factors(blocks: Blocks, V: F32, products: F32 | None = None) -> Factor
     return Factors(V, X, prior)
 
 
-def iterate(blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0) -> Factors:
+def iterate(blocks: SampleMatrix, factors: Factors, n_steps: int, *, n_fixed: int = 0) -> Factors:
     r"""Improve coefficients, vectors and prior in turn, ``n_steps`` times.
 
     x takes a Newton step with the curvature :math:`\langle\tanh\theta/\theta\rangle` of the
@@ -90,7 +91,7 @@ def iterate(blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0)
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     factors : Factors
     n_steps : int
     n_fixed : int
@@ -104,10 +105,10 @@ def iterate(blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0)
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.factors import iterate, start_factors
     >>> teacher = HopfieldModel.random(200, 2, beta=2.0, random_state=0)
-    >>> blocks = Blocks(as_spins(teacher.sample(100, random_state=1)))
+    >>> blocks = blocks_of(as_spins(teacher.sample(100, random_state=1)))
     >>> factors = start_factors(blocks, teacher.patterns.astype(np.float32))
     >>> x = iterate(blocks, factors, 5, n_fixed=2).X
     >>> bool(1.5 < abs(x).max(axis=1).mean() < 2.5)  # β times the overlap with one of the patterns
@@ -118,7 +119,7 @@ def iterate(blocks: Blocks, factors: Factors, n_steps: int, *, n_fixed: int = 0)
     return factors
 
 
-def _step(blocks: Blocks, factors: Factors, n_fixed: int) -> Factors:
+def _step(blocks: SampleMatrix, factors: Factors, n_fixed: int) -> Factors:
     V, prior = factors.V, factors.prior
     n_samples, k = blocks.total_weight, factors.X.shape[1]
     kappa, Q, PQ = _common_axes((V @ V.T).astype(np.float64), prior)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 
 LEVEL = 1.0
 """Tracy–Widom deviate above which data are not noise; the false-positive rate on independent random
@@ -240,25 +241,25 @@ def likely_rank(
     return k, bool(ratio[k - 1] > _GAP * (1 + height / _NEAR_EDGE) ** 2)
 
 
-def balanced(residual: Blocks, variance: Blocks) -> Blocks:
+def balanced(residual: SampleMatrix, variance: SampleMatrix) -> SampleMatrix:
     """Scale rows and columns so that the noise of each has unit variance on average.
 
     Parameters
     ----------
-    residual : Blocks
-    variance : Blocks
+    residual : SampleMatrix
+    variance : SampleMatrix
         Variances of its entries.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.noise import balanced
-    >>> ones = Blocks(as_spins(np.ones((2, 2))))
+    >>> ones = blocks_of(as_spins(np.ones((2, 2))))
     >>> size = np.array([[2.0], [4.0]], dtype=np.float32)
     >>> residual = ones.changed(lambda S, a: a * S, size)
-    >>> balanced(residual, ones.changed(lambda S, a: a**2 * S, size)).dense
+    >>> balanced(residual, ones.changed(lambda S, a: a**2 * S, size)).at_hand()
     array([[1., 1.],
            [1., 1.]], dtype=float32)
     """

@@ -1,4 +1,4 @@
-"""How sure we are of every bit where fields are strong, or only the space is known."""
+"""Posteriors of pattern bits where fields are strong, or only the space is known."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 from dualtap.subspace.bits import FewBits, sweep
-from dualtap.subspace.overlaps import overlaps_of
 
 _CERTAIN = 1e-4
 _BEYOND_DOUBT = 6.0  # field on a bit that no correction for saturated spins turns
 _CROSSTALK = 4.0  # standard deviations of what samples of other patterns add to it
-_UNSURE = 0.02
 _BURN, _SWEEPS = 10, 30
 _FEW = 0.04
 """Doubt, the mean of 1-|m|, below which bits in doubt are too few to feel each other."""
@@ -38,7 +37,7 @@ class Posterior(NamedTuple):
 
 
 def strong_field_posterior(
-    blocks: Blocks,
+    blocks: SampleMatrix,
     Z: F32,
     strengths: NDArray[np.float64],
     fields: F32,
@@ -53,7 +52,7 @@ def strong_field_posterior(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     Z : array of shape (n_patterns, n_spins)
         Where to start.
     strengths : array of shape (n_patterns,)
@@ -67,10 +66,10 @@ def strong_field_posterior(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.posterior import strong_field_posterior
     >>> teacher = HopfieldModel.random(300, 2, beta=2.0, random_state=0)
-    >>> blocks = Blocks(as_spins(teacher.sample(20, random_state=1)))
+    >>> blocks = blocks_of(as_spins(teacher.sample(20, random_state=1)))
     >>> zeta, b = teacher.patterns.astype(np.float32), np.zeros(300, np.float32)
     >>> m = strong_field_posterior(blocks, zeta, np.full(2, 2.0), b, np.random.default_rng(0)).m
     >>> bool((np.sign(m) == zeta).all())
@@ -97,7 +96,7 @@ def strong_field_posterior(
     return _draw_all(blocks, Z, g, fields, rng)
 
 
-def in_doubt(blocks: Blocks, Z: F32, X: F32, toward: F32) -> NDArray[np.bool_]:
+def in_doubt(blocks: SampleMatrix, Z: F32, X: F32, toward: F32) -> NDArray[np.bool_]:
     """Return which bits something could turn, where spins have no fields.
 
     Those to which the samples add up to less than a bound; in part these are samples of other
@@ -105,7 +104,7 @@ def in_doubt(blocks: Blocks, Z: F32, X: F32, toward: F32) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     Z : array of shape (n_patterns, n_spins)
     X : array of shape (n_samples, n_patterns)
         Coefficients.
@@ -121,14 +120,16 @@ def in_doubt(blocks: Blocks, Z: F32, X: F32, toward: F32) -> NDArray[np.bool_]:
     return result
 
 
-def _small(blocks: Blocks, X: F32, fields: F32) -> bool:
+def _small(blocks: SampleMatrix, X: F32, fields: F32) -> bool:
     """Say whether the data are small, and θ such that e^{2θ} is far from what a float holds."""
-    if not blocks.plain or blocks.n_samples * blocks.n_spins > _SMALL:
+    if blocks.n_samples * blocks.n_spins > _SMALL:
         return False
     return float(np.abs(X).sum(axis=1).max() + np.abs(fields).max()) < _MODERATE
 
 
-def _draw_all(blocks: Blocks, Z: F32, g: F32, fields: F32, rng: np.random.Generator) -> Posterior:
+def _draw_all(
+    blocks: SampleMatrix, Z: F32, g: F32, fields: F32, rng: np.random.Generator
+) -> Posterior:
     deviation = _deviations(blocks, g)
     total = np.zeros_like(Z)
     for k in range(_BURN + _SWEEPS):
@@ -141,7 +142,7 @@ def _draw_all(blocks: Blocks, Z: F32, g: F32, fields: F32, rng: np.random.Genera
 
 
 def _draw_few(
-    blocks: Blocks, first: Posterior, g: F32, fields: F32, rng: np.random.Generator
+    blocks: SampleMatrix, first: Posterior, g: F32, fields: F32, rng: np.random.Generator
 ) -> Posterior:
     """Draw the bits in doubt, the others less often or not at all.
 
@@ -150,7 +151,9 @@ def _draw_few(
     less than one of 200 are drawn in turn with the others, only less often, which leaves the
     posterior as it is; their means hardly change from draw to draw.
     """
-    S = blocks.spins.values.astype(np.float32) if blocks.dense is None else blocks.dense
+    S = blocks.at_hand()
+    if S is None:
+        S = blocks.rows(np.arange(blocks.n_samples))
     doubt = 1 - np.abs(first.m.T)
     often, seldom = np.nonzero(doubt > _SELDOM), np.nonzero(doubt > _NEVER)
     few = FewBits(S, first.Z, first.m, fields, blocks.weights)
@@ -166,7 +169,7 @@ def _draw_few(
     return Posterior(np.ascontiguousarray(mean), np.ascontiguousarray(few.patterns))
 
 
-def _deviations(blocks: Blocks, g: F32) -> F32:
+def _deviations(blocks: SampleMatrix, g: F32) -> F32:
     """Return the standard deviations of coefficients, shape (n_samples, n_patterns).
 
     The samples that a row of weight w stands for have one each, and their mean is drawn: what w
@@ -177,6 +180,12 @@ def _deviations(blocks: Blocks, g: F32) -> F32:
     return result
 
 
-def coefficients(blocks: Blocks, Z: F32, g: F32) -> F32:
+def coefficients(blocks: SampleMatrix, Z: F32, g: F32) -> F32:
     """Return strengths times the overlaps of every sample, shape (n_samples, n_patterns)."""
     return g * overlaps_of(blocks, Z)
+
+
+def overlaps_of(blocks: SampleMatrix, Z: F32) -> F32:
+    """Return the overlaps of every sample with ±1 patterns, shape (n_samples, n_patterns)."""
+    result: F32 = (blocks.sign_dot(Z) / blocks.n_observed[:, None]).astype(np.float32)
+    return result

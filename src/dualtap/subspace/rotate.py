@@ -15,7 +15,7 @@ from scipy.linalg import null_space
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
-from dualtap.spins.blocks import F32
+from dualtap.spins.protocol import F32
 
 _POLISH_ROUNDS = 50
 _ROTATIONS = 80  # patterns show within 60, if they do at all

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap._eigen import complement
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 from dualtap.subspace.bits import sweep
 from dualtap.subspace.factors import Factors, iterate
 from dualtap.subspace.rotate import (
@@ -16,7 +18,7 @@ from dualtap.subspace.rotate import (
     row_basis,
     spurious_depth,
 )
-from dualtap.subspace.starts import candidates, far_apart, shared
+from dualtap.subspace.starts import far_apart, pattern_candidates, shared
 
 _ALL_AT_ONCE = 0.9  # share of the greatest depth that suffices if every dimension is explained
 _ONE_BY_ONE = 0.97  # share of it otherwise; a mixture of three patterns has 3/4
@@ -27,7 +29,7 @@ _NEW = 0.5  # share of a vector that patterns found before must leave unexplaine
 _MOST_IN_VAIN = 2
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search has found in a space."""
 
     patterns: F32
@@ -37,10 +39,10 @@ class Found(NamedTuple):
 
 
 def search(
-    blocks: Blocks,
+    blocks: SampleMatrix,
     factors: Factors,
     rng: np.random.Generator,
-) -> Found:
+) -> SearchResult:
     """Find the patterns of a factor model, as many as there are, the surest first.
 
     Candidates are the rotations of what no pattern explains yet to independent components, and
@@ -50,26 +52,26 @@ def search(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     factors : Factors
         Its V spans the space to search.
     rng : Generator
 
     Returns
     -------
-    Found
+    SearchResult
     """
     k, n_spins = factors.V.shape
     u = row_basis(factors.V)
-    at_once = all_at_once(polish(candidates(blocks, u, factors.V[:0], rng), u), u)
+    at_once = all_at_once(polish(pattern_candidates(blocks, u, factors.V[:0], rng), u), u)
     if len(at_once):
-        return Found(at_once, at_once[:0])
+        return SearchResult(at_once, at_once[:0])
     spurious = spurious_depth(k, n_spins, rng)
     Z = np.empty((0, n_spins), dtype=np.float32)
     in_vain = 0
     while len(Z) < k and in_vain <= _MOST_IN_VAIN:
         u = row_basis(factors.V)
-        pool = polish(candidates(blocks, u, Z, rng), u)
+        pool = polish(pattern_candidates(blocks, u, Z, rng), u)
         found = _deepest(pool, u, Z, len(u), spurious)
         in_vain = in_vain + 1 if len(found) == len(Z) else 0
         if len(found) == len(Z):
@@ -78,8 +80,8 @@ def search(
         Z = factors.V[: len(found)]
     n = len(Z)
     if not 0 < n < k:
-        return Found(Z, Z[:0])
-    return Found(Z, shared(blocks, far_apart(factors.X[:, n:], factors.V[n:])))
+        return SearchResult(Z, Z[:0])
+    return SearchResult(Z, shared(blocks, far_apart(factors.X[:, n:], factors.V[n:])))
 
 
 def all_at_once(pool: F32, u: F32) -> F32:
@@ -103,11 +105,10 @@ def _deepest(pool: F32, u: F32, Z: F32, most: int, spurious: float) -> F32:
     return independent(np.concatenate([Z, pool[allowed]]), order, most, _NEW)
 
 
-def _refit(blocks: Blocks, factors: Factors, Z: F32, u: F32) -> Factors:
+def _refit(blocks: SampleMatrix, factors: Factors, Z: F32, u: F32) -> Factors:
     """Return the model with the patterns as first vectors and free ones for the rest."""
     n_patterns, n_spins = Z.shape
-    Q = row_basis(Z)
-    rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2][: len(u) - n_patterns]
+    rest = complement(u, row_basis(Z), len(u) - n_patterns)
     V = np.concatenate([Z, 0.3 * np.sqrt(n_spins) * rest]).astype(np.float32)
     # The same θ in the new basis.
     X = (factors.X @ (factors.V @ np.linalg.pinv(V.astype(np.float64)))).astype(np.float32)

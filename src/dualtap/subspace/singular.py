@@ -10,31 +10,31 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
-from scipy.sparse.linalg import ArpackError, eigsh
 
-from dualtap.spins.blocks import F32, Blocks, weighted
-from dualtap.spins.words import words_of
+from dualtap import _eigen
+from dualtap._eigen import extreme, iterated
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 
 SMALL = 1200
 """Largest Gram matrix that is made."""
 
 _WHOLE = 128  # the largest Gram matrix whose spectrum is computed whole
-_WORTH_COUNTING = 2**18  # products of floats below which the kernel is not worth a call
 _TOLERANCE = 1e-5  # of Lanczos iterations, where signals may lie near noise
-_ROUNDING = 1e-6  # share of the largest eigenvalue that single precision does not see
 _POWER_ITERATIONS = 4
 _OVERSAMPLING = 10  # directions iterated beyond those asked for first
 
 
-def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], F32]:
+def leading(
+    blocks: SampleMatrix, rank: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], F32]:
     """Return the largest squared singular values and right singular vectors of a large matrix.
 
     Subspace iteration on SᵀS from a random start, five passes over the data in all.
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     rank : int
     rng : Generator
 
@@ -49,13 +49,13 @@ def leading(blocks: Blocks, rank: int, rng: np.random.Generator) -> tuple[NDArra
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.singular import leading
     >>> s = np.array([[1, 1, -1], [1, 1, -1]])
-    >>> leading(Blocks(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
+    >>> leading(blocks_of(as_spins(s)), 1, np.random.default_rng(0))[0].round(3)
     array([6.])
     """
-    return ritz(grown(blocks, None, rank, rng), rank)
+    return ritz(extended(blocks, None, rank, rng), rank)
 
 
 class Space(NamedTuple):
@@ -67,13 +67,14 @@ class Space(NamedTuple):
     """V SᵀS."""
 
 
-def grown(blocks: Blocks, known: Space | None, n_more: int, rng: np.random.Generator) -> Space:
+def extended(
+    blocks: SampleMatrix, known: Space | None, n_more: int, rng: np.random.Generator
+) -> Space:
     """Return a space with so many dimensions more, as long as there are any."""
     n_known, n_more = (0, n_more + _OVERSAMPLING) if known is None else (len(known.V), n_more)
     n_more = min(n_more, blocks.n_samples - n_known, blocks.n_spins - n_known)
     V: F32 = rng.standard_normal((n_more, blocks.n_spins), dtype=np.float32)
-    for _ in range(_POWER_ITERATIONS):
-        V = _orthonormal(_apart(blocks.gram_dot(V), known))
+    V = iterated(lambda V: _apart(blocks.gram_dot(V), known), V, _POWER_ITERATIONS)
     G = blocks.gram_dot(V)
     if known is None:
         return Space(V, G)
@@ -90,55 +91,23 @@ def _apart(V: F32, known: Space | None) -> F32:
 
 def ritz(space: Space, rank: int) -> tuple[NDArray[np.float64], F32]:
     """Return the largest squared singular values within a space, and their directions."""
-    w, U = np.linalg.eigh((space.V @ space.G.T).astype(np.float64))
-    chosen = U[:, ::-1][:, :rank].T.astype(np.float32)
-    return np.maximum(w[::-1][:rank], 0), chosen @ space.V
+    values, vectors = _eigen.ritz(space.V, space.G, rank)
+    return np.maximum(values, 0), vectors
 
 
-def _orthonormal(G: F32) -> F32:
-    """Return orthonormal rows that span the rows of G, in its memory."""
-    # NumPy's QR works on copies in double precision, eight times as much.
-    Q: F32 = qr(G.T, mode="economic", overwrite_a=True, check_finite=False)[0].T
-    return np.ascontiguousarray(Q)
-
-
-def is_small(blocks: Blocks) -> bool:
+def is_small(blocks: SampleMatrix) -> bool:
     """Say whether singular values are those of a Gram matrix of the shorter side."""
     if blocks.n_spins <= blocks.n_samples:
         return blocks.n_spins <= SMALL
-    return blocks.dense is not None and blocks.n_samples <= SMALL
+    return blocks.at_hand() is not None and blocks.n_samples <= SMALL
 
 
-def gram_of(S: Blocks) -> F32:
+def gram_of(S: SampleMatrix) -> F32:
     """Return the products of the samples with each other, or of the spins if these are fewer.
 
     Rows of weight w count as w samples: in products with each other, times the root of w.
     """
-    of_sites = S.n_spins <= S.n_samples
-    n, length = sorted((S.n_samples, S.n_spins))
-    if S.plain and S.weights is None and n * n * length > _WORTH_COUNTING:
-        words = words_of(S.spins, of_sites=of_sites)
-        if words is not None:
-            G = _counted(S, words, length)
-            S.gram = G if of_sites else None
-            return G
-    if of_sites:
-        S.gram = S.sum(lambda s, w: weighted(s, w).T @ s, S.weights)
-        return S.gram
-    assert S.dense is not None  # see is_small
-    S.spins.begin_pass()
-    rows = weighted(S.dense, None if S.weights is None else np.sqrt(S.weights))
-    return rows @ rows.T
-
-
-def _counted(S: Blocks, words: NDArray[np.uint64], length: int) -> F32:
-    """Return the same by counting bits, much faster than products of floats."""
-    from dualtap._kernels.overlaps import overlaps_of_bits
-
-    S.spins.begin_pass()
-    G = np.empty((len(words), len(words)), dtype=np.float32)
-    overlaps_of_bits(words, length, G)
-    return G
+    return S.gram() if S.n_spins <= S.n_samples else S.row_gram()
 
 
 def leading_of(
@@ -146,28 +115,12 @@ def leading_of(
 ) -> tuple[NDArray[np.float64], F32]:
     """Return the k largest eigenvalues of a Gram matrix and their vectors, or all of them."""
     v0 = rng.standard_normal(len(G), dtype=np.float32)
-    found = _by_lanczos(G, k, v0, tolerance) if len(G) > max(_WHOLE, 4 * k) else None
-    w, U = np.linalg.eigh(G) if found is None else found
+    w, U = extreme(G, k, v0, tolerance=tolerance, small=max(_WHOLE, 4 * k))
     order = np.argsort(w)[::-1]
     return np.maximum(w[order].astype(np.float64), 0), U.T[order].astype(np.float32)
 
 
-def _by_lanczos(
-    G: F32, k: int, v0: F32, tolerance: float
-) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
-    """Return k eigenvalues and vectors in single precision, far finer than noise fluctuates.
-
-    None if there are fewer directions: without noise, rounding errors would pass for signals, and
-    iterations go on from vectors that no seed decides.
-    """
-    try:
-        w, U = eigsh(G, k, v0=v0, tol=tolerance)
-    except ArpackError:
-        return None
-    return (w, U) if w.min() > _ROUNDING * w.max() else None
-
-
-def over_sites(S: Blocks, U: F32) -> F32:
+def over_sites(S: SampleMatrix, U: F32) -> F32:
     """Return right singular vectors, from left ones in rows."""
     X = np.ascontiguousarray(U.T)
     if S.weights is not None:  # which the product counts whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.subspace.factors import Factors, iterate, start_factors
 from dualtap.subspace.noise import balanced
 from dualtap.subspace.spectrum import Spectrum, n_signals
@@ -16,11 +16,10 @@ _RESIDUAL_RANK = 32
 _RESIDUAL_ENTRIES = 2**24  # in which signals are looked for, if the data have more;
 _RESIDUAL_SAMPLES = 8  # but no fewer samples than this for each direction
 _FEW_ENTRIES, _FEW_ROWS = 2**17, 8  # looked at together, and no fewer samples
-_BINARY = 0.9  # share of the squares of a ±1 vector that its mean size explains, with some noise
 
 
 def pattern_space(
-    blocks: Blocks, whole: Spectrum, rng: np.random.Generator, n_patterns: int | None
+    blocks: SampleMatrix, whole: Spectrum, rng: np.random.Generator, n_patterns: int | None
 ) -> Factors:
     """Return the factor model that leaves nothing but noise, or the one of given rank.
 
@@ -31,7 +30,7 @@ def pattern_space(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     whole : Spectrum
         Of the samples.
     rng : Generator
@@ -45,11 +44,11 @@ def pattern_space(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.space import pattern_space
     >>> from dualtap.subspace.spectrum import spectrum
     >>> X = HopfieldModel.random(300, 3, beta=1.2, random_state=0).sample(500, random_state=1)
-    >>> blocks, rng = Blocks(as_spins(X)), np.random.default_rng(0)
+    >>> blocks, rng = blocks_of(as_spins(X)), np.random.default_rng(0)
     >>> len(pattern_space(blocks, spectrum(blocks, rng), rng, None).V)
     3
     """
@@ -58,7 +57,7 @@ def pattern_space(
         return linear_space(blocks, whole, k)
     if n_patterns is not None:
         return _fitted(blocks, whole, n_patterns)
-    most = max(1, min(whole.n_signal, min(blocks.spins.shape) // 2))
+    most = max(1, min(whole.n_signal, min(blocks.n_samples, blocks.n_spins) // 2))
     for _ in range(_RANK_ROUNDS):
         factors = _fitted(blocks, whole, k)
         missing = n_missing(blocks, factors, rng)
@@ -88,19 +87,19 @@ def likely_ranks(whole: Spectrum, n_samples: float, n_spins: int) -> tuple[list[
     return sorted(ranks), False
 
 
-def linear_space(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
+def linear_space(blocks: SampleMatrix, whole: Spectrum, k: int) -> Factors:
     """Return the factor model of the first k singular directions."""
     scale = np.float32(np.sqrt(blocks.n_spins))
     known = None if whole.coefficients is None else scale * whole.coefficients[:, :k]
     return start_factors(blocks, scale * whole.vectors[:k], known)
 
 
-def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int:
+def n_missing(blocks: SampleMatrix, factors: Factors, rng: np.random.Generator) -> int:
     """Count the signals in what a factor model leaves of the samples."""
     V = factors.V
-    n_samples = max(_RESIDUAL_ENTRIES // blocks.n_spins, _RESIDUAL_SAMPLES * len(V))
-    X = factors.X[blocks.spins.chosen(n_samples)[0]]
-    blocks = blocks.some(n_samples)
+    least = _RESIDUAL_SAMPLES * len(V)
+    X = factors.X[blocks.chosen(_RESIDUAL_ENTRIES, least=least)]
+    blocks = blocks.subsample(_RESIDUAL_ENTRIES, least=least)
     complete = blocks.complete
 
     def response(S: F32, x: F32) -> F32:
@@ -113,5 +112,5 @@ def n_missing(blocks: Blocks, factors: Factors, rng: np.random.Generator) -> int
     return n_signals(W, len(V), _RESIDUAL_RANK, rng)
 
 
-def _fitted(blocks: Blocks, whole: Spectrum, k: int) -> Factors:
+def _fitted(blocks: SampleMatrix, whole: Spectrum, k: int) -> Factors:
     return iterate(blocks, linear_space(blocks, whole, k), _FACTOR_STEPS)

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 from dualtap.subspace.noise import balanced, count_signals, deviates, likely_rank, noise_edge
 from dualtap.subspace.singular import (
+    extended,
     gram_of,
-    grown,
     is_small,
     leading,
     leading_of,
@@ -56,7 +57,7 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(
-    blocks: Blocks,
+    blocks: SampleMatrix,
     rng: np.random.Generator,
     n_least: int = 1,
     variance: F32 | None = None,
@@ -68,7 +69,7 @@ def spectrum(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     rng : Generator
     n_least : int
         Directions to return at least.
@@ -80,10 +81,10 @@ def spectrum(
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.spectrum import spectrum
     >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
-    >>> spectrum(Blocks(as_spins(X)), np.random.default_rng(0)).n_signal
+    >>> spectrum(blocks_of(as_spins(X)), np.random.default_rng(0)).n_signal
     4
     """
     S = blocks if blocks.complete else balanced(blocks, blocks.changed(np.square))
@@ -97,11 +98,11 @@ def spectrum(
     else:
         most = min(S.n_samples, S.n_spins)
         rank = min(max(_FIRST_RANK, n_least), most)
-        space = grown(S, None, rank, rng)
+        space = extended(S, None, rank, rng)
         values, vectors = ritz(space, rank)
         while count_signals(deviates(values, total, *shape, n_removed)) == len(values) < most:
             # What is found stays: only as many directions again are iterated.
-            space, rank = grown(S, space, rank, rng), min(2 * rank, most)
+            space, rank = extended(S, space, rank, rng), min(2 * rank, most)
             values, vectors = ritz(space, rank)
     t = deviates(values, total, *shape, n_removed)
     n_signal = count_signals(t)
@@ -117,7 +118,7 @@ def spectrum(
 
 
 def _of_gram(
-    S: Blocks, total: float, n_least: int, rng: np.random.Generator, n_removed: int
+    S: SampleMatrix, total: float, n_least: int, rng: np.random.Generator, n_removed: int
 ) -> tuple[NDArray[np.float64], F32]:
     """Return leading squared singular values beyond the signals, and vectors of the shorter side.
 
@@ -138,12 +139,12 @@ def _of_gram(
         k *= 2
 
 
-def n_signals(S: Blocks, n_removed: int, most: int, rng: np.random.Generator) -> int:
+def n_signals(S: SampleMatrix, n_removed: int, most: int, rng: np.random.Generator) -> int:
     """Count the directions above the noise edge, at most ``most``.
 
     Parameters
     ----------
-    S : Blocks
+    S : SampleMatrix
     n_removed : int
         Directions taken out of the data before.
     most : int
@@ -153,10 +154,10 @@ def n_signals(S: Blocks, n_removed: int, most: int, rng: np.random.Generator) ->
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.spectrum import n_signals
     >>> X = HopfieldModel.random(300, 4, beta=0.8, random_state=0).sample(400, random_state=1)
-    >>> n_signals(Blocks(as_spins(X)), 0, 32, np.random.default_rng(0))
+    >>> n_signals(blocks_of(as_spins(X)), 0, 32, np.random.default_rng(0))
     4
     """
     total, shape = S.sum_of_squares(), (S.total_weight, S.n_spins)

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap._eigen import complement
+from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.spins.storage import spread
+from dualtap.spins.weights import weighted
 from dualtap.subspace.rotate import binary, row_basis, unmixed
 
 MOST_ROTATED = 80
@@ -18,7 +20,7 @@ _CHEAP = 1000  # samples
 _NEAR = 0.5  # of the largest overlap of a sample with a vector
 
 
-def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
+def pattern_candidates(blocks: SampleMatrix, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     """Return ±1 vectors near which patterns may be.
 
     Rotations of the space to independent components, and samples that the patterns explain least,
@@ -26,7 +28,7 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     u : array of shape (k, n_spins)
         Orthonormal rows that span the space of the patterns.
     Z : array of shape (n_patterns, n_spins)
@@ -41,18 +43,16 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.spins.blocks import Blocks
-    >>> from dualtap.subspace.starts import candidates
+    >>> from dualtap.spins.matrix import blocks_of
+    >>> from dualtap.subspace.starts import pattern_candidates
     >>> s = np.array([[1, 1, -1, -1]], dtype=np.float32)
     >>> none, rng = np.empty((0, 4), np.float32), np.random.default_rng(0)
-    >>> abs(candidates(Blocks(as_spins(s)), s / 2, none, rng) @ s.T)
+    >>> abs(pattern_candidates(blocks_of(as_spins(s)), s / 2, none, rng) @ s.T)
     array([[4.]], dtype=float32)
     """
     rest: NDArray[np.floating] = u
     if len(Z):
-        Q = row_basis(Z)
-        rest = u - (u @ Q.T) @ Q
-        rest = np.linalg.svd(rest, full_matrices=False)[2][: max(len(u) - len(Z), 1)]
+        rest = complement(u, row_basis(Z), max(len(u) - len(Z), 1))
     parts: list[NDArray[np.floating]] = []
     if len(rest) <= MOST_ROTATED:
         contrasts = ("logcosh", "cube") if len(Z) else ("logcosh",)
@@ -63,22 +63,22 @@ def candidates(blocks: Blocks, u: F32, Z: F32, rng: np.random.Generator) -> F32:
     return binary(pool)
 
 
-def shared(blocks: Blocks, Z: F32) -> F32:
+def shared(blocks: SampleMatrix, Z: F32) -> F32:
     """Return the vectors that more than one sample lies near to: one sample proves nothing.
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : SampleMatrix
     Z : array of shape (k, n_spins)
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualtap import as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.starts import shared
     >>> s = np.array([[1, 1, 1, 1], [1, 1, 1, -1], [1, -1, 1, -1]], dtype=np.float32)
-    >>> shared(Blocks(as_spins(s[[0, 0, 2]])), s[[0, 2]])
+    >>> shared(blocks_of(as_spins(s[[0, 0, 2]])), s[[0, 2]])
     array([[1., 1., 1., 1.]], dtype=float32)
     """
     size = np.abs(blocks.dot(Z))
@@ -127,11 +127,11 @@ def _n_tried(k: int) -> int:
     return _TRIES * k if k <= MOST_ROTATED else int(k * (np.log(k) + _SURELY))
 
 
-def least_explained(blocks: Blocks, Z: F32, n: int, rng: np.random.Generator) -> F32:
+def least_explained(blocks: SampleMatrix, Z: F32, n: int, rng: np.random.Generator) -> F32:
     """Return n samples among those that the patterns explain least."""
     chosen = rng.permutation(blocks.n_samples)
     if len(Z):
         best = np.abs(blocks.dot(Z)).max(axis=1)[chosen] / blocks.n_observed[chosen]
         chosen = chosen[np.argsort(best, kind="stable")][: 2 * n]
         chosen = rng.permutation(chosen)
-    return blocks.spins.take(chosen[:n]).floats(slice(None))
+    return blocks.rows(chosen[:n])

@@ -1,4 +1,4 @@
-"""How sure we are of every bit where fields are weak: TAP for all patterns, then the sites."""
+"""Posteriors of pattern bits where fields are weak: TAP for all patterns, then the sites."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy as np
 from dualtap._namespace import to_numpy
 from dualtap.schemes.rank_tap import RankTAP, SitePosterior
 from dualtap.solve import solve
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.subspace.posterior import Posterior
 from dualtap.subspace.rotate import binary
-from dualtap.subspace.singular import gram_of, is_small
+from dualtap.subspace.singular import is_small
 
 _TOLERANCE = 3e-4
 _MOST_ITERATIONS = 100
@@ -24,7 +24,7 @@ class WeakFieldPosterior:
 
     Parameters
     ----------
-    residual : Blocks
+    residual : SampleMatrix
         What a model without them leaves of the samples.
     D : array of shape (n_spins,)
         Variance of the residuals.
@@ -34,10 +34,10 @@ class WeakFieldPosterior:
     --------
     >>> import numpy as np
     >>> from dualtap import HopfieldModel, as_spins
-    >>> from dualtap.spins.blocks import Blocks
+    >>> from dualtap.spins.matrix import blocks_of
     >>> from dualtap.subspace.weak_field import WeakFieldPosterior
     >>> teacher = HopfieldModel.random(300, 2, beta=0.8, random_state=0)
-    >>> blocks = Blocks(as_spins(teacher.sample(600, random_state=1)))
+    >>> blocks = blocks_of(as_spins(teacher.sample(600, random_state=1)))
     >>> zeta = teacher.patterns.astype(np.float32)
     >>> posterior = WeakFieldPosterior(blocks, np.ones(300, np.float32), 2)
     >>> m = posterior.drawn(posterior.means(zeta), np.random.default_rng(0)).m
@@ -45,11 +45,12 @@ class WeakFieldPosterior:
     True
     """
 
-    def __init__(self, residual: Blocks, D: F32, n_patterns: int) -> None:
-        if _gram_pays(residual, n_patterns):
-            gram_of(residual)  # stays with the blocks
+    def __init__(self, residual: SampleMatrix, D: F32, n_patterns: int) -> None:
+        if _needs_gram(residual, n_patterns):
+            residual.gram()  # which they keep
         self._blocks = residual
-        self._tap = RankTAP(residual, n_patterns, D, residual.share)
+        share = residual.total_observed / (residual.total_weight * residual.n_spins)
+        self._tap = RankTAP(residual, n_patterns, D, share)
 
     def means(self, Z: F32) -> F32:
         """Return the fixed point of TAP from patterns, shape (n_patterns, n_spins)."""
@@ -72,9 +73,9 @@ class WeakFieldPosterior:
         return _draw_sites(SitePosterior(to_numpy(F), L), self._tap.D, m, rng)
 
 
-def _gram_pays(blocks: Blocks, n_patterns: int) -> bool:
+def _needs_gram(blocks: SampleMatrix, n_patterns: int) -> bool:
     """Say whether products with SᵀS are worth making it: iterations take two passes else."""
-    if blocks.gram is not None or blocks.dense is None or not is_small(blocks):
+    if blocks.knows_gram or blocks.at_hand() is None or not is_small(blocks):
         return False
     return blocks.n_spins <= min(blocks.n_samples, _PASSES * n_patterns)
 

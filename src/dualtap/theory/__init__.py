@@ -1,6 +1,6 @@
 """What theory predicts, to measure against."""
 
-from dualtap.theory.bayes import BayesLimit, paramagnetic_limit
+from dualtap.theory.bayes import BayesLimit, critical_samples, paramagnetic_limit
 from dualtap.theory.curie_weiss import (
     CurieWeissMoments,
     curie_weiss_log_partition,
@@ -44,6 +44,7 @@ __all__ = [
     "TwoStepModes",
     "amp_critical_beta",
     "amp_modes",
+    "critical_samples",
     "curie_weiss_log_partition",
     "curie_weiss_log_partition_exact",
     "curie_weiss_magnetization",

@@ -19,6 +19,18 @@ class BayesLimit(NamedTuple):
     """Overlap of sign(m) with ζ."""
 
 
+def critical_samples(beta: float, n_spins: int) -> float:
+    r"""Return :math:`M_c = N (1/\beta - 1)^2`, below which no method finds a pattern at β < 1.
+
+    Examples
+    --------
+    >>> from dualtap.theory import critical_samples
+    >>> critical_samples(beta=0.5, n_spins=1000)
+    1000.0
+    """
+    return n_spins * (1 / beta - 1) ** 2
+
+
 def paramagnetic_limit(beta: float, alpha: float, tol: float = 1e-12) -> BayesLimit:
     r"""Return the Bayes limit for P = 1 at β < 1 with α = M/N samples per spin.
 

@@ -10,7 +10,8 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
 from dualtap.recovery import calibration
-from dualtap.spins.blocks import F32, Blocks, weighted
+from dualtap.spins.protocol import F32, SampleMatrix
+from dualtap.spins.weights import weighted
 from dualtap.subspace.rotate import binary, polish, row_basis, unmixed
 from dualtap.subspace.singular import SMALL
 from dualtap.subspace.spectrum import Spectrum
@@ -26,16 +27,16 @@ def flattest(n_samples: float, n_spins: int) -> float:
     return float((a - b) ** 2 - calibration.FLAT * width)
 
 
-def has_flat(blocks: Blocks, whole: Spectrum) -> bool:
+def has_flat(blocks: SampleMatrix, whole: Spectrum) -> bool:
     """Say whether samples vary less than noise in some direction, if their Gram matrix is known.
 
     The noise is what the leading directions leave.
     """
     M, N, k = blocks.total_weight, blocks.n_spins, whole.n_signal
-    if blocks.gram is None or M < 2 * N:
+    if not blocks.knows_gram or M < 2 * N:
         return False
     noise = (whole.total - float(whole.values[:k].sum())) / (M * max(N - k, 1))
-    return not is_above(blocks.gram, noise * flattest(M, N))
+    return not is_above(blocks.gram(), noise * flattest(M, N))
 
 
 def is_above(G: NDArray[np.floating[Any]], least: float) -> bool:
@@ -46,7 +47,7 @@ def is_above(G: NDArray[np.floating[Any]], least: float) -> bool:
     return bool(minor == 0)
 
 
-def flat_directions(residual: Blocks, variance: F32, Z: F32) -> F32:
+def flat_directions(residual: SampleMatrix, variance: F32, Z: F32) -> F32:
     """Return directions in which residuals vary less than noise does, orthonormal rows.
 
     Beside those of the model's own patterns: where s has the covariance C, what is left of a spin
@@ -54,7 +55,7 @@ def flat_directions(residual: Blocks, variance: F32, Z: F32) -> F32:
 
     Parameters
     ----------
-    residual : Blocks
+    residual : SampleMatrix
     variance : array of shape (n_spins,)
         Of the residuals.
     Z : array of shape (n_patterns, n_spins)
@@ -76,7 +77,7 @@ def flat_directions(residual: Blocks, variance: F32, Z: F32) -> F32:
     return np.ascontiguousarray(U.T[: N // calibration.DIMENSIONS]).astype(np.float32)
 
 
-def flat_set(residual: Blocks, variance: F32, Z: F32, rng: np.random.Generator) -> F32:
+def flat_set(residual: SampleMatrix, variance: F32, Z: F32, rng: np.random.Generator) -> F32:
     """Return ±1 vectors for the directions that vary less than noise: repulsive patterns."""
     flat = flat_directions(residual, variance, Z)
     if not len(flat):

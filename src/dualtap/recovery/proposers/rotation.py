@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import erf
 
+from dualtap._eigen import complement
 from dualtap.recovery import calibration
 from dualtap.recovery.residuals import Residual
-from dualtap.spins.blocks import F32, Blocks
+from dualtap.spins.protocol import F32, SampleMatrix
 from dualtap.subspace.noise import squared_cosines
 from dualtap.subspace.rotate import (
     are_products,
@@ -21,7 +22,7 @@ from dualtap.subspace.rotate import (
     row_basis,
     unmixed,
 )
-from dualtap.subspace.search import Found, all_at_once, search
+from dualtap.subspace.search import SearchResult, all_at_once, search
 from dualtap.subspace.space import likely_ranks, linear_space, pattern_space
 from dualtap.subspace.spectrum import Spectrum
 from dualtap.subspace.starts import MOST_ROTATED, far_apart, shared
@@ -36,13 +37,13 @@ _NORMAL = 2 / np.pi  # squared mean size over mean square of normal numbers
 _NEW = 0.2  # share of a vector that others must leave unexplained
 
 
-def responds_linearly(whole: Spectrum, blocks: Blocks) -> bool:
+def responds_linearly(whole: Spectrum, blocks: SampleMatrix) -> bool:
     """Say whether signals explain so little of the variance that tanh θ is nearly θ."""
     excess = np.maximum(whole.values[: whole.n_signal] - whole.edge, 0)
     return bool(excess.sum() < calibration.LINEAR * blocks.total_weight * blocks.n_spins)
 
 
-def share_direction(blocks: Blocks, whole: Spectrum) -> bool:
+def share_direction(blocks: SampleMatrix, whole: Spectrum) -> bool:
     """Say whether all samples lie on one side of the leading direction: their common mean."""
     x = blocks.dot(whole.vectors[:1])[:, 0]
     mean = np.average(x, weights=blocks.weights)
@@ -50,7 +51,7 @@ def share_direction(blocks: Blocks, whole: Spectrum) -> bool:
 
 
 def clustered(
-    blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
+    blocks: SampleMatrix, whole: Spectrum, rng: np.random.Generator, rank: int | None
 ) -> Iterator[F32]:
     """Yield patterns that show in the linear space, one per dimension.
 
@@ -69,7 +70,7 @@ def clustered(
 
 
 def rotated(
-    residual: Blocks, D: F32, vectors: F32, rng: np.random.Generator, most: int = _ROTATIONS
+    residual: SampleMatrix, D: F32, vectors: F32, rng: np.random.Generator, most: int = _ROTATIONS
 ) -> Iterator[F32]:
     """Yield rotations of a space to ±1 vectors, each refined by TAP for all of them together.
 
@@ -77,7 +78,7 @@ def rotated(
 
     Parameters
     ----------
-    residual : Blocks
+    residual : SampleMatrix
         What the model leaves of the samples.
     D : array of shape (n_spins,)
         Variance of the residuals.
@@ -169,8 +170,8 @@ def agree(a: F32, b: F32) -> bool:
 
 
 def straightened(
-    blocks: Blocks, whole: Spectrum, rng: np.random.Generator, rank: int | None
-) -> Found:
+    blocks: SampleMatrix, whole: Spectrum, rng: np.random.Generator, rank: int | None
+) -> SearchResult:
     """Return the patterns of a logistic factor model that leaves nothing but noise."""
     factors = pattern_space(blocks, whole, rng, rank)
     return search(blocks, factors, rng)
@@ -193,16 +194,14 @@ def sparse_set(u: F32, rng: np.random.Generator) -> F32:
         found = independent(pool[deep], d[deep], len(u), _NEW)
         in_vain = in_vain + 1 if len(found) <= len(taken) else 0
         taken = found
-        Q = row_basis(taken)
-        rest = np.linalg.svd(u - (u @ Q.T) @ Q, full_matrices=False)[2]
-        rest = rest[: max(len(u) - len(taken), 1)].astype(np.float32)
+        rest = complement(u, row_basis(taken), max(len(u) - len(taken), 1))
         rounded = nearest_ternary(unmixed(rest, int(rng.integers(2**31)), "exp"))
         pool = np.concatenate([pool, polish(rounded, u, nearest_ternary)])
     pool = pool[np.count_nonzero(pool, axis=1) > 1]
     return independent(pool, depth(pool, u), len(u), _NEW)
 
 
-def looks_binary(Z: F32, whole: Spectrum, k: int, blocks: Blocks) -> bool:
+def looks_binary(Z: F32, whole: Spectrum, k: int, blocks: SampleMatrix) -> bool:
     """Say whether vectors have entries of one size in a space of k directions, but for the noise.
 
     The squared mean size over the mean square of their projections is 2/π for normal entries, and

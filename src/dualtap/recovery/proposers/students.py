@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import eigsh
 
+from dualtap._eigen import extreme
 from dualtap.recovery import calibration
 from dualtap.recovery.derivatives import F64
 from dualtap.recovery.judge import Judge
 from dualtap.recovery.moves import State
 from dualtap.recovery.objective import pattern_costs
-from dualtap.spins.blocks import F32, weighted
+from dualtap.spins.protocol import F32
 from dualtap.spins.storage import different_rows
+from dualtap.spins.weights import weighted
 
 MOST_SPINS = 700
 """Spins beyond which no matrix of residual couplings is made."""
@@ -117,11 +118,9 @@ def _directions(couplings: ResidualCouplings, n_samples: float) -> tuple[F64, F6
 
 def _extremes(A: F64, k: int) -> tuple[F64, F64]:
     """Return the eigenvectors of the k lowest and of the k highest eigenvalues, in rows."""
-    N = len(A)
-    if N <= _DENSE:
-        V = np.linalg.eigh(A)[1].T
-    else:
-        V = eigsh(A, 2 * k, which="BE", v0=np.ones(N), tol=_TOLERANCE)[1].T
+    v0 = np.ones(len(A))
+    vectors = extreme(A, 2 * k, v0, which="BE", tolerance=_TOLERANCE, small=_DENSE)[1]
+    V: F64 = vectors.T.astype(np.float64, copy=False)
     return V[:k], V[-k:]
 
 
