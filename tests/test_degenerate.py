@@ -179,14 +179,25 @@ def learned():
         ({"fields": np.full(6, np.inf)}, "fields has the value inf"),
         ({"patterns": np.zeros((2, 6), dtype=np.int8)}, "a pattern has no entry"),
         ({"patterns": np.array([[1] * 6, [-1] * 6])}, "a pattern comes twice"),
-        ({"training_scores": np.full(20, -0.8)}, "score -0.800 per spin, and -0.693"),
     ],
 )
 def test_what_cannot_be_right_is_raised_as_our_mistake(changes, message):
     rows, arrays = learned()
-    check_learned(arrays, rows, best=True)
+    check_learned(arrays, rows, scoring(rows, -0.69), best=True)
     with pytest.raises(RuntimeError, match=f"mistake in dualtap: .*{message}"):
-        check_learned(arrays | changes, rows, best=True)
+        check_learned(arrays | changes, rows, scoring(rows, -0.69), best=True)
+
+
+def scoring(rows, score):
+    """Log pseudo-likelihoods and numbers of entries of rows that all score alike."""
+    n = np.count_nonzero(rows, axis=1)
+    return np.column_stack([score * n, n])
+
+
+def test_less_likely_than_independent_spins_is_our_mistake():
+    rows, arrays = learned()
+    with pytest.raises(RuntimeError, match=r"score -0\.800 per spin, and -0\.693"):
+        check_learned(arrays, rows, scoring(rows, -0.8), best=True)
 
 
 def test_a_covariance_that_cannot_be_right_is_our_mistake(monkeypatch):
@@ -199,8 +210,8 @@ def test_a_covariance_that_cannot_be_right_is_our_mistake(monkeypatch):
 
 def test_the_published_algorithm_promises_less():
     rows, arrays = learned()
-    twice = {"patterns": np.array([[1] * 6, [1] * 6]), "training_scores": np.full(20, -3.0)}
-    check_learned(arrays | twice, rows, best=False)
+    twice = {"patterns": np.array([[1] * 6, [1] * 6])}
+    check_learned(arrays | twice, rows, scoring(rows, -3.0), best=False)
 
 
 @pytest.mark.parametrize(

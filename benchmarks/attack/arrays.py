@@ -144,7 +144,7 @@ def _check(model: dt.HopfieldPatterns, X: NDArray[Any]) -> None:
     largest = np.abs(model.strengths_) * np.count_nonzero(Z, axis=1) / Z.shape[1]
     if max(*largest, *np.abs(model.fields_)) > _LARGEST:
         raise AssertionError(f"fields of patterns {largest}, and {model.fields_} beside them")
-    score = float(np.nanmean(model.score_samples(X)))  # rows count alike, as in the other number
+    score = model.score(X)
     independent = independent_score(dt.as_spins(X).values, model.means_)
     if score < independent - _BELOW:
         raise AssertionError(f"{len(Z)} patterns score {score:.3f}, the means {independent:.3f}")

@@ -56,7 +56,13 @@ def learned_arrays(model: Any) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(value) for name, value in learned.items()}
 
 
-def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, best: bool) -> None:
+def check_learned(
+    arrays: dict[str, NDArray[Any]],
+    rows: NDArray[np.int8],
+    found: NDArray[np.float64],
+    *,
+    best: bool,
+) -> None:
     """Raise if what a fit has learned cannot be right.
 
     Parameters
@@ -65,6 +71,9 @@ def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, be
         As :func:`learned_arrays` returns them.
     rows : array of shape (n_rows, n_spins)
         Some of the training samples: ±1, or 0 for a missing entry.
+    found : array of shape (n_rows, 2)
+        Their log pseudo-likelihoods and numbers of entries, as
+        :func:`dualtap.fitted.training.row_likelihoods` returns them.
     best : bool
         The model was chosen among all: no pattern comes twice, and independent spins with the
         means of the data are not better. The published algorithm promises neither.
@@ -82,13 +91,14 @@ def check_learned(arrays: dict[str, NDArray[Any]], rows: NDArray[np.int8], *, be
     """
     try:
         checked_arrays(arrays, LEARNED | SCORES)
-        patterns, scores = arrays["patterns"], arrays["training_scores"]
+        patterns = arrays["patterns"]
         if not patterns.any(axis=1).all():
             raise ValueError("a pattern has no entry")
         if best and not without_duplicates(patterns):
             raise ValueError("a pattern comes twice")
-        if best and len(scores):
-            _check_score(float(scores.mean()), independent_score(rows, arrays["means"]))
+        total, n_entries = found.sum(axis=0)
+        if best and n_entries:
+            _check_score(float(total / n_entries), independent_score(rows, arrays["means"]))
     except ValueError as error:
         raise _mistake(error) from None
 
@@ -144,7 +154,7 @@ def without_duplicates(patterns: NDArray[Any]) -> bool:
 
 
 def independent_score(rows: NDArray[np.int8], means: NDArray[np.floating[Any]]) -> float:
-    """Return the mean log-likelihood per row and spin of independent spins with these means.
+    """Return the log-likelihood per observed entry of independent spins with these means.
 
     Examples
     --------
@@ -155,6 +165,5 @@ def independent_score(rows: NDArray[np.int8], means: NDArray[np.floating[Any]]) 
     """
     fields = 2 * np.arctanh(np.clip(means, -1 + 1e-6, 1 - 1e-6))
     up, down = log_sigmoid(fields), log_sigmoid(-fields)
-    n = np.count_nonzero(rows, axis=1)
     total = (rows > 0) @ up + (rows < 0) @ down
-    return float(np.mean(total[n > 0] / n[n > 0]))
+    return float(total.sum() / np.count_nonzero(rows))

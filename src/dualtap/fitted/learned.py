@@ -41,7 +41,7 @@ from dualtap.fitted.nearest import (
     unobserved,
 )
 from dualtap.fitted.summary import summary
-from dualtap.fitted.training import spread_rows, usual_scores
+from dualtap.fitted.training import row_likelihoods, spread_rows, usual_scores
 from dualtap.fitted.unexplained import doubt_about_couplings, pair_share
 from dualtap.gaps import Conditionals, FillsGaps
 from dualtap.hopfield import HopfieldModel
@@ -128,20 +128,18 @@ class LearnedPatterns(
         self.n_passes_ = reads.entries / spins.n_entries
         self._encoding = spins.encoding
         kept = spread_rows(rows)
+        found = row_likelihoods(kept, **self._model(), means=self.means_)
+        self._training_scores = usual_scores(found)
         self._keep_of_training(kept, rows.total_weight)
         self._keep_of_samples(spread_rows(rows, n_profiled(rows.n_spins)))
-        check_learned(learned_arrays(self), kept, best=self._is_best())
+        check_learned(learned_arrays(self), kept, found, best=self._is_best())
         return self
 
     def _keep_of_training(self, rows: NDArray[np.int8], n_samples: float) -> None:
-        """Set what is usual of scores, and the covariance of strengths: zero if β was given."""
-        model = self._model() | {"means": self.means_}
-        self._training_scores = usual_scores(rows, **model)
+        """Set the covariance of strengths: zero if β was given."""
         if self.n_patterns_ and getattr(self, "beta", None) is None:
-            tied = not np.isnan(self.beta_)
-            self._strength_covariance = partial(
-                checked_covariance, rows, n_samples, **model, tied=tied
-            )
+            model = self._model() | {"means": self.means_, "tied": not np.isnan(self.beta_)}
+            self._strength_covariance = partial(checked_covariance, rows, n_samples, **model)
         else:
             self._strength_covariance = np.zeros((self.n_patterns_, self.n_patterns_))
 

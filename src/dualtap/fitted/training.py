@@ -60,14 +60,14 @@ def spread_rows(spins: Spins, n_rows: int = _ROWS) -> NDArray[np.int8]:
     return spins.take(rows).values
 
 
-def usual_scores(
+def row_likelihoods(
     rows: NDArray[np.int8],
     patterns: NDArray[np.int8],
     strengths: NDArray[np.float64],
     fields: NDArray[np.float64] | None,
     means: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return log pseudo-likelihoods per spin in ascending order, empty rows left out.
+    """Return the log pseudo-likelihood of each row, and how many entries it has.
 
     Parameters
     ----------
@@ -75,19 +75,34 @@ def usual_scores(
         ±1, or 0 for a missing entry.
     patterns, strengths, fields, means : as in :func:`strength_covariance`
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualtap.fitted.training import usual_scores
-    >>> rows = np.array([[1, 1], [0, 0], [1, -1]], dtype=np.int8)
-    >>> zeta = np.ones((1, 2), dtype=np.int8)
-    >>> usual_scores(rows, zeta, np.array([1.0]), None, np.zeros(2)).round(3)
-    array([-1.313, -0.313])
+    Returns
+    -------
+    array of shape (n_rows, 2)
     """
     zeta = patterns.astype(np.float32)
     with one_blas_thread():
         found = [block_likelihoods(S, zeta, strengths, fields, means) for S in _blocks(rows, _HELD)]
-    total, count = np.concatenate(found).T
+    return np.concatenate(found)
+
+
+def usual_scores(found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log pseudo-likelihoods per spin in ascending order, empty rows left out.
+
+    Parameters
+    ----------
+    found : array of shape (n_rows, 2)
+        From :func:`row_likelihoods`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualtap.fitted.training import row_likelihoods, usual_scores
+    >>> rows = np.array([[1, 1], [0, 0], [1, -1]], dtype=np.int8)
+    >>> zeta = np.ones((1, 2), dtype=np.int8)
+    >>> usual_scores(row_likelihoods(rows, zeta, np.array([1.0]), None, np.zeros(2))).round(3)
+    array([-1.313, -0.313])
+    """
+    total, count = found.T
     return np.sort(total[count > 0] / count[count > 0])
 
 

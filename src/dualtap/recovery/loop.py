@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import entr
 
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import FALSE_ALARMS, one_blas_thread
@@ -72,7 +73,6 @@ from dualtap.subspace.spectrum import spectrum
 
 _FEWEST_HALVED = 16  # samples, in halves of which anything may be looked for
 _FEW_FORCED = 16  # patterns are forced one by one, up to so many
-_NO_WORSE = 1e-3  # nats per entry by which draws may make the description longer
 
 
 class Recovery(NamedTuple):
@@ -342,8 +342,9 @@ def _as_likely(judge: Judge, state: State, Z: F32) -> State:
 def _at_means(search: Search, state: State, m: F32, Z: F32) -> tuple[State, F32]:
     """Return the model of the signs of m, with strengths fitted to a draw of the bits, and m.
 
-    The signs of m have been chosen to suit the samples, and would look too strong. If draws have
-    left the model for a much longer one, it stays, with the mean of each entry given all others.
+    The signs of m have been chosen to suit the samples, and would look too strong. What is drawn
+    from a posterior is less likely than its maximum by its entropy at most. If draws have left the
+    model for one that is longer than that, it stays, with the mean of each entry given all others.
     """
     fit = state.fit
     judge = search.fine if fit.parameters == HOPFIELD else search.judge
@@ -354,7 +355,8 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> tuple[State, F32]
     own = at(search.judge, signs, g, b, fit.parameters, spread)
     other = stated(search.judge, own, state.found)
     means = with_means(search.judge, search.nothing).fit
-    most = state.objective + _NO_WORSE * search.judge.n_entries
+    up = np.clip((1 + m.astype(np.float64)) / 2, 0, 1)
+    most = state.objective + float((entr(up) + entr(1 - up)).sum())
     least = likelihood_of_all(means, search.judge)
     differ = len(distinct(signs)) == len(signs)
     if differ and other.objective <= most and likelihood_of_all(own, search.judge) >= least:
