@@ -119,8 +119,7 @@ class Table:
         if self.larger_is_better and "score" in self.keys:
             line += " " + self._against(scores, judged)
         if "bins_10" in self.keys:
-            worst = self._worst(scores, names)
-            line += f" Largest calibration error of ours on a set, 10 % hidden: {worst:.3f}."
+            line += " " + self._worst(scores, names)
         return line
 
     def _against(self, scores: list[Score], names: Sequence[str]) -> str:
@@ -132,9 +131,16 @@ class Table:
             parts.append(f"{words}: {n_near} of {len(gaps)} sets")
         return "; ".join(parts) + "."
 
-    def _worst(self, scores: list[Score], names: Sequence[str]) -> float:
-        of = [calibration_error(_of(scores, name, OURS), "bins_10") for name in names]
-        return max(value for value in of if np.isfinite(value))
+    def _worst(self, scores: list[Score], names: Sequence[str]) -> str:
+        """Say where probabilities are farthest from frequencies, and what chance does there."""
+        of = {name: _of(scores, name, OURS) for name in names}
+        errors = {name: calibration_error(fits, "bins_10") for name, fits in of.items()}
+        worst = max((n for n in names if np.isfinite(errors[n])), key=errors.__getitem__)
+        return (
+            f"Largest calibration error of ours on a set, 10 % hidden: {errors[worst]:.3f} "
+            f"({worst}, where entries drawn from the probabilities themselves would give "
+            f"{calibration_by_chance(of[worst], 'bins_10'):.3f})."
+        )
 
 
 RIVALS = (
@@ -190,6 +196,22 @@ def calibration_error(scores: list[Score], key: str) -> float:
         return float("nan")
     n, expected, seen = np.sum(known, axis=0)
     return float(np.abs(expected - seen).sum() / n.sum())
+
+
+def calibration_by_chance(scores: list[Score], key: str) -> float:
+    r"""Return the calibration error of entries that follow the probabilities, in the mean.
+
+    A bin of n entries of probability p is off by :math:`\sqrt{2 n p (1 - p) / \pi}` entries.
+
+    Examples
+    --------
+    >>> from benchmarks.real_tables import calibration_by_chance
+    >>> round(calibration_by_chance([{"bins_10": [[100, 0], [50.0, 0], [40, 0]]}], "bins_10"), 3)
+    0.04
+    """
+    n, expected, _ = np.sum([s[key] for s in scores if key in s], axis=0)  # type: ignore[literal-required]
+    p = expected / np.maximum(n, 1)
+    return float(np.sqrt(2 / np.pi * n * p * (1 - p)).sum() / n.sum())
 
 
 def _cell(scores: list[Score], key: str) -> tuple[str, str]:
