@@ -118,7 +118,7 @@ def recover(
     with one_blas_thread(), np.errstate(**FALSE_ALARMS):
         state, explained = of_samples(search)
         if n_patterns is not None:
-            state = _likeliest(search, state, explained, n_patterns)
+            state = _likeliest(search, state, n_patterns)
         elif explained:
             state, explained = _or_sparse(search, _or_flat(search, state))
         else:
@@ -160,16 +160,17 @@ def _no_less_likely(search: Search, state: State) -> State:
     return _as_likely(judge, means, state.fit.Z)
 
 
-def of_samples(search: Search) -> tuple[State, bool]:
+def of_samples(search: Search, given: int | None = None) -> tuple[State, bool]:
     """Look for patterns in the samples themselves: a Hopfield model of one strength, no fields.
 
-    Returns the best state, and if it leaves nothing but noise.
+    As many as the samples show, or a given number. Returns the best state, and if it leaves nothing
+    but noise or has that number.
     """
-    whole, given, state = search.whole, search.n_patterns, search.nothing
+    whole, state = search.whole, search.nothing
     if not whole.n_signal and given is None:
         return state, False
     if responds_linearly(whole, search.some):
-        return (state, False) if state.fit.parameters.fields else _linear(search, state)
+        return (state, False) if state.fit.parameters.fields else _linear(search, state, given)
     search.judge.n_seen = whole.n_signal
     for Z in clustered(search.some, whole, search.rng, given):
         other = enlarged(search.judge, hopfield(search, Z))
@@ -222,9 +223,9 @@ def _or_sparse(search: Search, state: State) -> tuple[State, bool]:
     return (state, True) if state.objective <= sparse.objective else (sparse, False)
 
 
-def _linear(search: Search, state: State) -> tuple[State, bool]:
+def _linear(search: Search, state: State, given: int | None) -> tuple[State, bool]:
     """Rotate the directions above the noise in several ways, refine each, keep the shortest."""
-    blocks, given = search.blocks, search.n_patterns
+    blocks = search.blocks
     whole = search.whole if search.some is blocks else spectrum(blocks, search.rng, given or 1)
     k = given or whole.n_signal
     search.judge.n_seen = whole.n_signal
@@ -293,18 +294,20 @@ def _confirmed_by(halves: Halves, search: Search, state: State, pools: Pools) ->
         state = other
 
 
-def _likeliest(search: Search, state: State, explained: bool, n_patterns: int) -> State:
+def _likeliest(search: Search, state: State, n_patterns: int) -> State:
     """Return the likeliest model of so many patterns that several starts lead to.
 
-    Large data have one start: entries turned while patterns are missing become those of mixtures,
-    so patterns are first of all as many as they should be.
+    What the samples show, if that is so many; else also what they show of so many. Large data have
+    no other start: entries turned while patterns are missing become those of mixtures, so patterns
+    are first of all as many as they should be.
     """
-    starts = [state]
-    if search.judge.n_spins <= MOST_SPINS and not (
-        len(state.fit.Z) == n_patterns and search.explained_by(state)
-    ):
-        first = state if explained else grown(search, state)
-        starts = [first, confirmed(search, search.nothing), search.nothing]
+    is_small, found = search.judge.n_spins <= MOST_SPINS, len(state.fit.Z) == n_patterns
+    starts = [state] if len(state.fit.Z) else []
+    if not found or (is_small and not search.explained_by(state)):
+        own, explained = of_samples(search, n_patterns)
+        starts.append(own if explained or not is_small else grown(search, own))
+        if is_small:
+            starts += [confirmed(search, search.nothing), search.nothing]
     rivals = [simplest(search.judge, forced(search, start, n_patterns)) for start in starts]
     return max(rivals, key=lambda rival: (len(rival.fit.Z), rival.fit.L))
 
