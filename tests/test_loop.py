@@ -421,3 +421,12 @@ def test_draws_that_leave_the_model_are_not_reported(monkeypatch):
     assert model.n_patterns_ == 3
     assert (np.sign(model.magnetizations_) * model.patterns_ >= 0).all()
     assert np.abs(model.magnetizations_).mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_many_patterns_are_found_when_their_number_is_known(seed):
+    """Where a space of P directions alone shows few of them, or none."""
+    teacher = HopfieldModel.random(720, 60, beta=4.0, random_state=seed)
+    X = teacher.sample(500, n_sweeps=20, random_state=seed + 1)
+    found = HopfieldPatterns(60, random_state=0).fit(X).patterns_
+    assert match(found, teacher.patterns).mean_overlap > 0.9

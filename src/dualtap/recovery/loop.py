@@ -298,14 +298,15 @@ def _likeliest(search: Search, state: State, n_patterns: int) -> State:
     """Return the likeliest model of so many patterns that several starts lead to.
 
     What the samples show, if that is so many; else also what they show of so many. Large data have
-    no other start: entries turned while patterns are missing become those of mixtures, so patterns
-    are first of all as many as they should be.
+    no other start, unless they show nothing: entries turned while patterns are missing become those
+    of mixtures, so patterns are first of all as many as they should be.
     """
     is_small, found = search.judge.n_spins <= MOST_SPINS, len(state.fit.Z) == n_patterns
     starts = [state] if len(state.fit.Z) else []
     if not found or (is_small and not search.explained_by(state)):
         own, explained = of_samples(search, n_patterns)
-        starts.append(own if explained or not is_small else grown(search, own))
+        enough = explained or (not is_small and len(own.fit.Z) > 0)
+        starts.append(own if enough else grown(search, own))
         if is_small:
             starts += [confirmed(search, search.nothing), search.nothing]
     rivals = [simplest(search.judge, forced(search, start, n_patterns)) for start in starts]
