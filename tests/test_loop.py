@@ -430,3 +430,22 @@ def test_many_patterns_are_found_when_their_number_is_known(seed):
     X = teacher.sample(500, n_sweeps=20, random_state=seed + 1)
     found = HopfieldPatterns(60, random_state=0).fit(X).patterns_
     assert match(found, teacher.patterns).mean_overlap > 0.9
+
+
+def test_draws_that_strayed_leave_no_surer_entries_than_halves_allow():
+    model, X = teacher(60, 2, beta=1.5, n_samples=200)
+    spins = as_spins(X)
+    search = loop.Search(spins, loop.blocks_of(spins), Judge(spins))
+    state = loop.freed(search.judge, loop.with_all(search.judge, model.patterns.astype(np.float32)))
+    Z = state.fit.Z
+    other = Z.copy()
+    other[:, ::3] *= -1  # a half that says the opposite of every third entry
+    search.pools.one.append(Z)
+    search.pools.other.append(other)
+    strayed = Z.copy()
+    strayed[:, :30] *= -1
+    kept, m = loop._at_means(search, state, strayed, strayed)
+    assert kept is state
+    assert (m[:, ::3] == 0).all()
+    assert (np.abs(m) <= search.pools.reliability(Z) + 1e-6).all()
+    assert np.abs(m).max() > 0.3

@@ -47,11 +47,19 @@ def magnetizations(
         m, Z = given_others(judge, state), state.fit.Z
     else:
         m, Z = _given_model(blocks, judge, state, rng)
+    return as_halves_allow(m, state, pools), Z
+
+
+def as_halves_allow(m: F32, state: State, pools: Pools) -> F32:
+    """Return means no surer than what halves of the samples propose independently of each other.
+
+    Entries that suit all samples together show less than they seem to.
+    """
+    Z = state.fit.Z
     if not len(pools) or not len(Z):
-        return m, Z
-    # Entries that suit all samples together show less than they seem to.
-    most = pools.reliability(state.fit.Z) * pools.agreement(state.fit.Z)
-    return np.clip(m, -most, most), Z
+        return m
+    most = pools.reliability(Z) * pools.agreement(Z)
+    return np.clip(m, -most, most)
 
 
 def _given_model(

@@ -16,7 +16,7 @@ from scipy.special import entr
 from dualtap._random import RandomState, as_generator
 from dualtap._threads import FALSE_ALARMS, one_blas_thread
 from dualtap.recovery import calibration
-from dualtap.recovery.confidence import given_others, magnetizations
+from dualtap.recovery.confidence import as_halves_allow, given_others, magnetizations
 from dualtap.recovery.growth import (
     completed,
     grown,
@@ -365,7 +365,9 @@ def _at_means(search: Search, state: State, m: F32, Z: F32) -> tuple[State, F32]
     differ = len(distinct(signs)) == len(signs)
     if differ and other.objective <= most and likelihood_of_all(own, search.judge) >= least:
         return other, m
-    return state, m if (signs == fit.Z).all() else given_others(search.judge, state)
+    if (signs == fit.Z).all():
+        return state, m
+    return state, as_halves_allow(given_others(search.judge, state), state, search.pools)
 
 
 def refined_from(X: Any, patterns: ArrayLike, random_state: RandomState = None) -> Recovery:
