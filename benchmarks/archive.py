@@ -89,7 +89,7 @@ def extrapolated(seconds: Sequence[float], n_all: int) -> tuple[float, float]:
 
 
 def timed(experiment: Experiment, trial: Row | Task) -> tuple[Mapping[str, Any], float]:
-    """Run a trial; return its outcome and CPU seconds."""
+    """Run a trial; return its result and CPU seconds."""
     start = time.process_time()
     outcome = experiment.trial(trial.parameters, trial.seed)
     return outcome, time.process_time() - start

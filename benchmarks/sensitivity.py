@@ -36,6 +36,7 @@ TEACHERS = {
     "β=1.2 P=10 M=2000": 1000,
     "β=1.5 P=30 M=2000": 500,
     "β=2 P=20 M=200, 30% missing": 1000,
+    "β=2 P=20 M=250, 20% random samples": 1000,
 }
 """Cases of `recovery_cases` and the N at which they are drawn."""
 GENERAL_SPINS = 300

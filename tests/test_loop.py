@@ -449,3 +449,18 @@ def test_draws_that_strayed_leave_no_surer_entries_than_halves_allow():
     assert (m[:, ::3] == 0).all()
     assert (np.abs(m) <= search.pools.reliability(Z) + 1e-6).all()
     assert np.abs(m).max() > 0.3
+
+
+def test_draws_longer_than_their_entropy_allows_do_not_replace_a_model():
+    model, X = teacher(200, 2, beta=0.8, n_samples=1000)
+    spins = as_spins(X)
+    search = loop.Search(spins, loop.blocks_of(spins), Judge(spins))
+    state = loop.with_all(search.judge, model.patterns.astype(np.float32))
+    strayed = state.fit.Z.copy()
+    strayed[0, :3] *= -1  # and certain of it
+    other = loop.with_all(search.judge, strayed)
+    longer = other.objective - state.objective
+    assert 10 < longer < 1e-3 * X.size  # little per entry, and far too much for three bits
+    assert loop._at_means(search, state, strayed, strayed)[0] is state
+    doubtful = np.where(strayed == state.fit.Z, 0.1, 0.01).astype(np.float32) * strayed
+    assert loop._at_means(search, state, doubtful, strayed)[0].fit.Z[0, 0] == strayed[0, 0]
